@@ -1,0 +1,1 @@
+"""pytest-pypto: test PyPTO kernels with pytest."""

@@ -1,0 +1,1 @@
+"""The embedded PyPTO: a pure-Python implementation of the public PyPTO API."""

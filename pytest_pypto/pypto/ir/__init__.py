@@ -1,0 +1,1 @@
+"""PyPTO's intermediate representation."""
