@@ -1,0 +1,1 @@
+"""The operator functions of the language."""
