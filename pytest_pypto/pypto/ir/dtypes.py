@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 class DataType:
     """One element type; there is exactly one object per type, reachable as `DataType.<NAME>`.
 
-    `str()` gives the canonical text (`fp32`, `bfloat16`, `index`); `.name` gives the member name (`FP32`, `BF16`, `INDEX`).
+    `str()` gives the canonical text (`fp32`, `bfloat16`); `.name` gives the member name (`FP32`, `BF16`).
     """
 
     __slots__ = ("_bits", "_code", "_ctype", "_text", "name")
