@@ -56,7 +56,7 @@ def python_print_type(type: t.Type, prefix: str = "pl", format: bool = True, exp
 
 def _text(node: Any, prefix: str, concise: bool, explicit: bool) -> str:
     if isinstance(node, Program):
-        return _program(node, prefix, concise, explicit)
+        return print_program(node, prefix, concise, explicit)
     if isinstance(node, Function):
         return "\n".join(_Function(node, prefix, concise, explicit, member=False).lines(""))
     if isinstance(node, t.Type):
@@ -70,17 +70,29 @@ def _text(node: Any, prefix: str, concise: bool, explicit: bool) -> str:
     raise TypeError(f"python_print expects a program, function, statement, expression or type, got {node!r}")
 
 
-def _program(program: Program, prefix: str, concise: bool, explicit: bool) -> str:
+Printed = dict[Function, tuple[list[str], list[str]]]
+"""Function -> (its lines as a member of a program, symbols it needs declared); see `print_program`."""
+
+
+def print_program(
+    program: Program, prefix: str = "pl", concise: bool = False, explicit: bool = False, printed: Printed | None = None
+) -> str:
+    """The printed form of a program. `printed` remembers functions between calls with the same other arguments."""
     importing = "import pypto.language as pl" if prefix == "pl" else f"from pypto import language as {prefix}"
     name = program.name or "Program"
-    printers = [_Function(f, prefix, concise, explicit, member=True) for f in _callees_first(program)]
-    symbols = sorted({n for p in printers for n in p.symbols()})
+    known = {} if printed is None else printed
+    functions = _callees_first(program)
+    for f in functions:
+        if f not in known:
+            p = _Function(f, prefix, concise, explicit, member=True)
+            known[f] = (p.lines(INDENT), list(p.symbols()))
+    symbols = sorted({n for f in functions for n in known[f][1]})
     lines = [f"# pypto.program: {name}", importing, ""]
     if symbols:
         lines += [*(f'{n} = {prefix}.dynamic("{n}")' for n in symbols), ""]
     lines += [f"@{prefix}.program", f"class {name}:"]
-    for p in printers:
-        lines += p.lines(INDENT)
+    for f in functions:
+        lines += known[f][0]
     return "\n".join(lines)
 
 
