@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from ..ir.program import Function, Program
+from .context import PassContext
+from .profiling import profile_stage
+from .properties import IRPropertySet
 
 
 @dataclass(frozen=True)
@@ -13,6 +17,7 @@ class Pass:
     """A transformation of a program; the input is not changed, untouched functions are shared by identity.
 
     Subclasses set `name` (the reference's name, as in dump files) and the three property sets, and implement `apply`.
+    Calling a pass runs it between the hooks of the current `PassContext`.
     """
 
     name: ClassVar[str]
@@ -23,6 +28,36 @@ class Pass:
     def apply(self, program: Program) -> Program:
         """The transformed program; `program` itself when nothing applies."""
         raise NotImplementedError(f"pass {type(self).__name__} must implement apply()")
+
+    def __call__(self, program: Program) -> Program:
+        """`apply` between the `run_before_pass` and `run_after_pass` hooks of the current context."""
+        if not isinstance(program, Program):
+            raise TypeError(f"pass {self.get_name()} takes an ir.Program, got {type(program).__name__}")
+        context = PassContext.current()
+        instruments = context.get_instruments() if context is not None else []
+        for instrument in instruments:
+            instrument.run_before_pass(self, program)
+        with profile_stage(self.get_name()):
+            made = self.apply(program)
+        for instrument in instruments:
+            instrument.run_after_pass(self, made)
+        return made
+
+    def get_name(self) -> str:
+        """The name in dump files."""
+        return self.name
+
+    def get_required_properties(self) -> IRPropertySet:
+        """What must hold before."""
+        return IRPropertySet(self.requires)
+
+    def get_produced_properties(self) -> IRPropertySet:
+        """What holds afterwards."""
+        return IRPropertySet(self.produces)
+
+    def get_invalidated_properties(self) -> IRPropertySet:
+        """What may no longer hold afterwards."""
+        return IRPropertySet(self.invalidates)
 
 
 @dataclass(frozen=True)
@@ -36,3 +71,33 @@ class FunctionPass(Pass):
     def apply_function(self, func: Function, program: Program) -> Function:
         """The transformed function; `func` itself when nothing applies."""
         raise NotImplementedError(f"pass {type(self).__name__} must implement apply_function()")
+
+
+@dataclass(frozen=True)
+class CustomPass(Pass):
+    """A pass made from a Python function, for users and tests."""
+
+    title: str
+    transform: Callable[[Any], Any]
+    per_function: bool = False
+
+    def get_name(self) -> str:
+        """The name given at creation."""
+        return self.title
+
+    def apply(self, program: Program) -> Program:
+        """The function applied to the program, or to each function of it."""
+        if not self.per_function:
+            made: Program = self.transform(program)
+            return made
+        return program.with_functions([self.transform(f) for f in program.functions.values()])
+
+
+def create_program_pass(transform: Callable[[Program], Program], name: str = "") -> Pass:
+    """A pass from a function on programs."""
+    return CustomPass(name or getattr(transform, "__name__", "program_pass"), transform)
+
+
+def create_function_pass(transform: Callable[[Function], Function], name: str = "") -> Pass:
+    """A pass from a function on functions."""
+    return CustomPass(name or getattr(transform, "__name__", "function_pass"), transform, True)
