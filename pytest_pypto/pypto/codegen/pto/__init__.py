@@ -1,0 +1,1 @@
+"""IR kernels as `.pto` text."""

@@ -1,0 +1,145 @@
+"""Tensor parameters: views of whole tensors and windows into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...ir.enums import TensorLayout
+from ...ir.expr import Expr, Var, const_value
+from ...ir.types import TensorType
+from .emitter import Emitter, TensorArg
+from .scalars import scalar
+from .types import tensor_view_text, window_text
+
+
+def declare_tensor(em: Emitter, param: Var, pointer: str, gm_buffer: bool) -> None:
+    """Register a tensor parameter; its view's name and constants are taken now, its text is written at the end."""
+    assert isinstance(param.type, TensorType)
+    view = "" if gm_buffer else em.names.take(f"{param.name_hint}_view")
+    em.roots[param] = TensorArg(param, param.type, pointer, view)
+    if gm_buffer:
+        return
+    for extent in param.type.shape:
+        _note_constant(em, extent)
+    explicit = param.type.tensor_view.stride if param.type.tensor_view is not None else ()
+    if explicit:
+        for stride in explicit:
+            _note_constant(em, stride)
+    elif len(param.type.shape) == 2:
+        _note_constant(em, param.type.shape[1])
+        em.index(1)
+    else:
+        em.index(1)
+
+
+def _note_constant(em: Emitter, expr: Expr) -> None:
+    value = const_value(expr)
+    if value is not None:
+        em.index(value)
+
+
+def view_lines(em: Emitter) -> list[str]:
+    """Text of the views that the body needs, in parameter order."""
+    body, em.body = em.body, []
+    for arg in em.roots.values():
+        if arg.used and arg.view and arg.param in em.func.params:
+            _write_view(em, arg)
+    lines, em.body = em.body, body
+    return lines
+
+
+def _write_view(em: Emitter, arg: TensorArg) -> None:
+    shape = [scalar(em, d).name for d in arg.type.shape]
+    layout = arg.type.tensor_view.layout if arg.type.tensor_view is not None else TensorLayout.ND
+    explicit = arg.type.tensor_view.stride if arg.type.tensor_view is not None else ()
+    column = len(shape) == 2 and const_value(arg.type.shape[1]) == 1
+    kind = "nd"
+    if layout is TensorLayout.DN and len(shape) == 2:
+        shape, strides, kind = [shape[1], shape[0]], [em.index(1), shape[1]], "dn"
+    elif explicit:
+        strides = [scalar(em, s).name for s in explicit]
+    elif column:
+        strides, kind = [em.index(1), shape[0]], "dn"
+    else:
+        strides = _row_major(em, arg, shape)
+    if layout is TensorLayout.NZ:
+        kind = "nz"
+    text = tensor_view_text(len(shape), arg.type.dtype)
+    em.line(
+        f"{arg.view} = pto.make_tensor_view {arg.pointer}, shape = [{', '.join(shape)}], "
+        f"strides = [{', '.join(strides)}] {{layout = #pto.layout<{kind}>}} : {text}",
+        em.func.span,
+    )
+
+
+def _row_major(em: Emitter, arg: TensorArg, shape: list[str]) -> list[str]:
+    """Strides of a dense tensor; products of extents get names `<tensor>_s<axis>`."""
+    strides = [em.index(1)]
+    for axis in range(len(shape) - 1, 0, -1):
+        if axis == len(shape) - 1:
+            strides.append(shape[axis])
+            continue
+        name = em.names.take(f"{arg.param.name_hint}_s{axis - 1}")
+        em.line(f"{name} = arith.muli {strides[-1]}, {shape[axis]} : index", em.func.span)
+        strides.append(name)
+    return strides[::-1]
+
+
+def offsets(em: Emitter, values: Sequence[Expr]) -> list[str]:
+    """Window offsets: constants as they are, everything else clamped at zero."""
+    made = []
+    for value in values:
+        known = const_value(value)
+        if known is not None:
+            made.append(em.index(known))
+            continue
+        computed = scalar(em, value)
+        name = em.names.take()
+        em.line(f"{name} = arith.maxsi {computed.name}, {em.index(0)} : index")
+        made.append(name)
+    return made
+
+
+def window(
+    em: Emitter, tensor: Expr, at: Sequence[str], sizes: Sequence[Expr | int], names: Sequence[str]
+) -> tuple[str, str]:
+    """Write a `partition_view` of a tensor; `names` are the values of `sizes`. Returns its name and type.
+
+    Raises:
+        CodegenError: offsets, sizes and the tensor differ in rank.
+    """
+    arg = em.tensor(tensor)
+    rank = len(arg.type.shape)
+    if len(at) != rank or len(sizes) != rank:
+        raise em.fail(
+            f"a window with {len(at)} offsets and {len(sizes)} extents does not fit tensor "
+            f"'{arg.param.name_hint}' of rank {rank}; give one offset and one extent per axis"
+        )
+    dtype = arg.type.dtype
+    text = window_text([s if isinstance(s, int) else const_value(s) for s in sizes], dtype)
+    hint = tensor.name_hint if isinstance(tensor, Var) else arg.param.name_hint
+    name = em.names.take(f"{hint}_pview")
+    em.line(
+        f"{name} = pto.partition_view {arg.view}, offsets = [{', '.join(at)}], sizes = [{', '.join(names)}] : "
+        f"{tensor_view_text(rank, dtype)} -> {text}"
+    )
+    return name, text
+
+
+def flat_offset(em: Emitter, indices: Sequence[Expr], extents: Sequence[Expr]) -> str:
+    """Row-major element number of a scalar access; constants fold, dynamic parts are written out."""
+    values = [const_value(i) for i in indices]
+    sizes = [const_value(d) for d in extents]
+    if None not in values and None not in sizes[1:]:
+        flat = 0
+        for value, size in zip(values, sizes, strict=True):
+            flat = flat * (size or 0) + (value or 0) if size is not None else value or 0
+        return em.index(flat)
+    total = scalar(em, indices[0]).name
+    for position, extent in zip(indices[1:], extents[1:], strict=True):
+        place = scalar(em, position).name
+        product = em.names.take("flat_offset_mul")
+        em.line(f"{product} = arith.muli {total}, {scalar(em, extent).name} : index")
+        total = em.names.take("flat_offset")
+        em.line(f"{total} = arith.addi {product}, {place} : index")
+    return total

@@ -1,0 +1,99 @@
+"""Tile storage: allocation of handles and what an operand needs before it can be used."""
+
+from __future__ import annotations
+
+from ...ir.dtypes import DataType
+from ...ir.expr import Expr, MemRef, Var, const_value
+from ...ir.span import Span
+from ...ir.types import TileType
+from .emitter import Emitter, Handle, ScalarValue, tile_type
+from .scalars import convert, scalar
+from .types import tile_text, tile_valid
+
+
+def valid_operands(em: Emitter, type_: TileType) -> tuple[str, str]:
+    """Names of the valid rows and columns of a tile."""
+    rows, cols = tile_valid(type_)
+    return scalar(em, rows).name, scalar(em, cols).name
+
+
+def address(em: Emitter, memref: MemRef) -> str:
+    """The i64 byte address of a piece of memory; a computed one is written out."""
+    known = const_value(memref.byte_offset_)
+    if known is not None:
+        return em.constants.integer(known, "i64")
+    value = scalar(em, memref.byte_offset_)
+    if value.type_text == "i64":
+        return value.name
+    return convert(em, value, DataType.INDEX, DataType.INT64).name
+
+
+def allocate(em: Emitter, var: Var, span: Span | None = None) -> Handle:
+    """Write the `alloc_tile` of a tile variable and remember its handle."""
+    type_ = tile_type(var)
+    assert type_.memref is not None
+    handle = Handle(_reserved_name(em, var), tile_text(type_), type_.memref)
+    em.tiles[var] = handle
+    place = "" if not em.options.baked_addresses else f"addr = {address(em, type_.memref)} "
+    rows, cols = valid_operands(em, type_)
+    em.line(f"{handle.name} = pto.alloc_tile {place}valid_row = {rows} valid_col = {cols} : {handle.type_text}", span)
+    return handle
+
+
+def _reserved_name(em: Emitter, var: Var) -> str:
+    name = em.reserved.pop(var, None)
+    return name if name is not None else em.names.take(var.name_hint)
+
+
+def hoist(em: Emitter, var: Var, span: Span) -> Handle:
+    """Allocate the tile result of an `if` at the start of the function, where both branches can see it.
+
+    Valid extents that are not constants are set before the branch, where their values are known.
+    """
+    type_ = tile_type(var)
+    assert type_.memref is not None
+    handle = Handle(em.names.take(var.name_hint), tile_text(type_), type_.memref)
+    em.tiles[var] = handle
+    rows, cols = tile_valid(type_)
+    dynamic = any(not isinstance(d, int) and const_value(d) is None for d in (rows, cols))
+    shown = TileType(type_.shape, type_.dtype, type_.memref, None, type_.memory_space) if dynamic else type_
+    body, depth = em.body, em.depth
+    em.body, em.depth = [], 1
+    place = "" if not em.options.baked_addresses else f"addr = {address(em, type_.memref)} "
+    row_name, col_name = valid_operands(em, shown)
+    text = f"{handle.name} = pto.alloc_tile {place}valid_row = {row_name} valid_col = {col_name} : {handle.type_text}"
+    em.line(text, span)
+    em.head += em.body
+    em.body, em.depth = body, depth
+    if dynamic:
+        set_valid(em, handle, valid_operands(em, type_))
+    return handle
+
+
+def set_valid(em: Emitter, handle: Handle, extents: tuple[str, str]) -> None:
+    """Change the valid region of a handle in place.
+
+    Raises:
+        CodegenError: the handle is a view into another tile.
+    """
+    if handle.is_subview:
+        raise em.fail(
+            f"the valid shape of {handle.name}, a slice of another tile, cannot be changed; "
+            "give valid_shape= to the slice, or move the slice to a tile of its own first"
+        )
+    em.line(f"pto.set_validshape {handle.name}, {extents[0]}, {extents[1]} : {handle.type_text}")
+
+
+def copy_tile(em: Emitter, source: Handle, target: Handle, span: Span | None = None) -> None:
+    """`tmov` from one handle to another."""
+    em.line(
+        f"pto.tmov ins({source.name} : {source.type_text}) outs({target.name} : {target.type_text})",
+        span,
+    )
+
+
+def operand(em: Emitter, expr: Expr, as_type: DataType | None = None) -> Handle | ScalarValue:
+    """A tile handle or a scalar value, whichever the operand is."""
+    if isinstance(expr.type, TileType):
+        return em.tile(expr)
+    return scalar(em, expr, as_type)
