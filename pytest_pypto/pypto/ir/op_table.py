@@ -9,24 +9,37 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .dtypes import DataType
 from .enums import MemorySpace
-from .expr import Call, Expr, Op
+from .expr import Call, Expr, MakeTuple, Op
 from .span import UNKNOWN, Span
-from .types import Type
+from .types import (
+    ArrayType,
+    PtrType,
+    ScalarType,
+    TensorType,
+    TileType,
+    TupleType,
+    Type,
+    UnknownType,
+)
 
 REQUIRED: Any = object()
-"""Default of an operand or keyword that must be given."""
+"""Default of a keyword that must be given."""
+
+OMITTED: Any = None
+"""Default of a keyword that is left out of the call when it is not given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One operand, in IR order. `kind` is tensor, tile, scalar, tuple, array, handle, memory or any."""
+    """One operand, in IR order. `kind` is a key of `KINDS`, or several joined by `|`."""
 
     name: str
     kind: str
     optional: bool = False
     spaces: frozenset[MemorySpace] | None = None
-    """Memory spaces a tile operand may be in; None means any."""
+    """Memory spaces a tile operand must be in when the operator runs; None means any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +51,64 @@ class KwParam:
     default: Any = REQUIRED
 
 
+KINDS: Mapping[str, tuple[type[Type], ...]] = {
+    "tensor": (TensorType,),
+    "tile": (TileType,),
+    "scalar": (ScalarType,),
+    "tuple": (TupleType,),
+    "array": (ArrayType,),
+    "memory": (PtrType,),
+    "handle": (Type,),
+    "any": (Type,),
+}
+"""IR types that each operand kind stands for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """What a type rule sees: the call's operands and keywords."""
+    """What a type rule sees: the call's operands and keywords. Errors name the operator."""
 
     op: str
     args: tuple[Expr, ...]
     kwargs: Mapping[str, Any]
     span: Span = UNKNOWN
+
+    def tensor(self, k: int) -> TensorType:
+        """Type of operand `k`, a tensor."""
+        found = self.args[k].type
+        return found if isinstance(found, TensorType) else self.wrong_kind(k, "a tensor")
+
+    def tile(self, k: int) -> TileType:
+        """Type of operand `k`, a tile."""
+        found = self.args[k].type
+        return found if isinstance(found, TileType) else self.wrong_kind(k, "a tile")
+
+    def shaped(self, k: int) -> TensorType | TileType:
+        """Type of operand `k`, a tensor or a tile."""
+        found = self.args[k].type
+        return found if isinstance(found, (TensorType, TileType)) else self.wrong_kind(k, "a tensor or a tile")
+
+    def scalar(self, k: int) -> DataType:
+        """Element type of operand `k`, a scalar."""
+        found = self.args[k].type
+        return found.dtype if isinstance(found, ScalarType) else self.wrong_kind(k, "a scalar")
+
+    def dims(self, k: int) -> tuple[Expr, ...]:
+        """Elements of operand `k`, a tuple of integers."""
+        found = self.args[k]
+        return found.elements if isinstance(found, MakeTuple) else self.wrong_kind(k, "a list of integers")
+
+    def has(self, k: int) -> bool:
+        """True when operand `k` is given."""
+        return k < len(self.args)
+
+    def wrong_kind(self, k: int, want: str) -> Any:
+        """Raise the error for an operand of another kind."""
+        raise TypeError(f"The operator {self.op} requires {want} as operand {k + 1}, but got {self.args[k].type}")
+
+    def fail(self, reason: str) -> Any:
+        """Raise a ValueError: `The operator <name> <reason>`."""
+        raise ValueError(f"The operator {self.op} {reason}")
 
 
 Rule = Callable[[Inference], Type]
@@ -55,12 +118,12 @@ Rule = Callable[[Inference], Type]
 class OpSpec:
     """One operator.
 
-    `space` is the memory space of the result ("Vec", "Acc", ...), or None: see `space_from`.
-    `space_from` is the operand whose space the result inherits (views), or None.
-    `inplace` is the operand whose storage the result is (store, matmul_acc, assemble, set_validshape, ...), or None.
-    `view_of` is the operand of which the result is a zero-copy view, or None.
-    `no_alias` lists the operands whose buffer the result must not share ("all" as -1).
-    `scratch` lists operands that are clobbered and never carry a value.
+    `space` is the memory space of the result; `space_from` the operand whose space it inherits (views); `space_kwarg`
+    the keyword that states it. `inplace` is the operand whose storage the result is (store, matmul_acc, ...).
+    `view_of` is the operand of which the result is a zero-copy view. `no_alias` lists the operands whose buffer the
+    result must not share (-1: all). `scratch` lists operands that are clobbered and never carry a value.
+    `row_major_only`: tile operands must be row-major when the operator runs. `core` is "cube" or "vector" when the
+    operator fixes the core.
     """
 
     name: str
@@ -77,14 +140,18 @@ class OpSpec:
     scratch: frozenset[int] = frozenset()
     row_major_only: bool = False
     core: str | None = None
-    """"cube" or "vector" when the operator fixes the core, else None."""
     doc: str = ""
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def namespace(self) -> str:
-        """`tensor`, `tile`, `system`, `array`, ..."""
-        return self.name.split(".", 1)[0]
+        """`tensor`, `tile`, `system`, `array`, `prefetch`, `pld.tensor`, ..."""
+        return self.name.rpartition(".")[0]
+
+    @property
+    def required(self) -> int:
+        """How many operands must be given."""
+        return sum(not p.optional for p in self.params)
 
 
 _table: dict[str, OpSpec] = {}
@@ -139,17 +206,42 @@ def get_op(name: str) -> Op:
     return Op(name)
 
 
+def _check_operands(spec: OpSpec, args: Sequence[Expr]) -> bool:
+    """Refuse a wrong number or kind of operands; False when the type of one is not known yet."""
+    if not spec.required <= len(args) <= len(spec.params):
+        want = str(spec.required) if spec.required == len(spec.params) else f"{spec.required} to {len(spec.params)}"
+        names = ", ".join(p.name for p in spec.params)
+        raise ValueError(f"The operator {spec.name} requires {want} operand(s) ({names}), but got {len(args)}")
+    known = True
+    for param, arg in zip(spec.params, args):
+        if isinstance(arg.type, UnknownType):
+            known = False
+        elif not any(isinstance(arg.type, KINDS[kind]) for kind in param.kind.split("|")):
+            want = param.kind.replace("|", " or ")
+            raise TypeError(f"The operator {spec.name} requires a {want} as operand '{param.name}', but got {arg.type}")
+    return known
+
+
+def _check_kwargs(spec: OpSpec, kwargs: Mapping[str, Any]) -> None:
+    for kw in spec.kwargs:
+        if kw.default is REQUIRED and kw.name not in kwargs:
+            raise ValueError(f"The operator {spec.name} requires the keyword '{kw.name}'")
+
+
 def infer_type(name: str, args: Sequence[Expr], kwargs: Mapping[str, Any] | None = None, span: Span = UNKNOWN) -> Type:
-    """Result type of a call.
+    """Result type of a call; UnknownType while the type of an operand is unknown.
 
     Raises:
-        ValueError: unknown operator, or operands the rule refuses.
-        TypeError: operands of the wrong kind.
+        ValueError: unknown operator, wrong number of operands, or operands the rule refuses.
+        TypeError: an operand of the wrong kind.
     """
     spec = find_op(name)
     if spec is None:
         raise ValueError(f"Operator '{name}' not found in registry")
-    return spec.rule(Inference(name, tuple(args), kwargs or {}, span))
+    kwargs = kwargs or {}
+    known = _check_operands(spec, args)
+    _check_kwargs(spec, kwargs)
+    return spec.rule(Inference(name, tuple(args), kwargs, span)) if known else UnknownType.get()
 
 
 def create_op_call(op_name: str, args: Sequence[Expr], *rest: Any, span: Span = UNKNOWN) -> Call:
