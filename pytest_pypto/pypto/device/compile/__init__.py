@@ -1,0 +1,1 @@
+"""From the statements of a kernel to Python closures."""

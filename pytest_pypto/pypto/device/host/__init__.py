@@ -1,0 +1,1 @@
+"""The host program: tensors, tasks, dependencies, rings."""

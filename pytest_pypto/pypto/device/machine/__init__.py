@@ -1,0 +1,1 @@
+"""The core: memories, tiles, number rules and the operations on them."""

@@ -1,0 +1,1 @@
+"""Counters, the cost clock and the profile files."""

@@ -1,0 +1,1 @@
+"""Reading `.pto` text: tokens, types, statements."""
