@@ -40,6 +40,8 @@ class Param:
     optional: bool = False
     spaces: frozenset[MemorySpace] | None = None
     """Memory spaces a tile operand must be in when the operator runs; None means any."""
+    variadic: bool = False
+    """The last operand, of which any number may be given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,21 @@ KINDS: Mapping[str, tuple[type[Type], ...]] = {
     "tensor": (TensorType,),
     "tile": (TileType,),
     "scalar": (ScalarType,),
+    "number": (ScalarType,),
+    "index": (ScalarType,),
+    "int32": (ScalarType,),
+    "typed": (ScalarType,),
     "tuple": (TupleType,),
     "array": (ArrayType,),
     "memory": (PtrType,),
     "handle": (Type,),
     "any": (Type,),
 }
-"""IR types that each operand kind stands for."""
+"""IR types that each operand kind stands for.
+
+The scalar kinds differ in the type that a bare literal takes in the language: `scalar` and `number` the element type of
+the tensor or tile beside it (`scalar` refuses INDEX variables), `index` INDEX, `int32` INT32, `typed` the `dtype` keyword.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,12 +218,14 @@ def get_op(name: str) -> Op:
 
 def _check_operands(spec: OpSpec, args: Sequence[Expr]) -> bool:
     """Refuse a wrong number or kind of operands; False when the type of one is not known yet."""
-    if not spec.required <= len(args) <= len(spec.params):
+    variadic = bool(spec.params) and spec.params[-1].variadic
+    if not (spec.required <= len(args) and (variadic or len(args) <= len(spec.params))):
         want = str(spec.required) if spec.required == len(spec.params) else f"{spec.required} to {len(spec.params)}"
         names = ", ".join(p.name for p in spec.params)
         raise ValueError(f"The operator {spec.name} requires {want} operand(s) ({names}), but got {len(args)}")
     known = True
-    for param, arg in zip(spec.params, args):
+    params = spec.params if not variadic else (*spec.params, *(spec.params[-1],) * len(args))
+    for param, arg in zip(params, args):
         if isinstance(arg.type, UnknownType):
             known = False
         elif not any(isinstance(arg.type, KINDS[kind]) for kind in param.kind.split("|")):

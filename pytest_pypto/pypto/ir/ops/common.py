@@ -16,20 +16,20 @@ from ..types import ScalarType, TensorType, TensorView, TileType, TileView, Type
 Dims = tuple[Expr, ...]
 VEC = MemorySpace.Vec
 
-_PARAM = re.compile(r"(\w+):([\w|]+)(?:@([\w,]+))?(\?)?$")
+_PARAM = re.compile(r"(\w+):([\w|]+)(?:@([\w,]+))?([?*])?$")
 _KWARG = re.compile(r"(\w+):(\w+)(?:=(.*))?$")
 _ENUMS: Mapping[str, Any] = {"layout": TensorLayout, "space": MemorySpace, "pad": PadValue, "tile_layout": TileLayout}
 
 
 def params(text: str) -> tuple[Param, ...]:
-    """Operands in row notation: `name:kind[@Space,Space][?]`, where `?` marks an optional one."""
+    """Operands in row notation: `name:kind[@Space,Space]`, then `?` if optional, `*` if any number may be given."""
     found = []
     for item in text.split():
         match = _PARAM.match(item)
         assert match is not None, f"bad operand notation {item!r}"
-        name, kind, spaces, optional = match.groups()
+        name, kind, spaces, mark = match.groups()
         where = frozenset(MemorySpace[s] for s in spaces.split(",")) if spaces else None
-        found.append(Param(name, kind, optional is not None, where))
+        found.append(Param(name, kind, mark is not None, where, mark == "*"))
     return tuple(found)
 
 

@@ -30,9 +30,9 @@ def _system() -> None:
     op("pld.system.get_comm_ctx", "dist_tensor:tensor", lambda i: ctx, doc="context of a window tensor", **facts)
     for name, doc in (("rank", "own rank"), ("nranks", "number of ranks")):
         op(f"pld.system.{name}", "ctx:handle", scalar(DataType.INT32), doc=doc, **facts)
-    operands, doc = "target:tensor peer:scalar offsets:tuple value:scalar", "a signal slot of the peer changed"
+    operands, doc = "target:tensor peer:index offsets:tuple value:int32", "a signal slot of the peer changed"
     op("pld.system.notify", operands, no_value, "op:int", doc=doc, **facts)
-    operands, doc = "signal:tensor offsets:tuple expected:scalar", "wait until a local signal slot compares"
+    operands, doc = "signal:tensor offsets:tuple expected:int32", "wait until a local signal slot compares"
     op("pld.system.wait", operands, no_value, "cmp:int", doc=doc, **facts)
     doc = "completion of this task deferred until a signal slot is reached"
     op("pld.system.defer_wait", operands, no_value, "cmp:int", doc=doc, **facts)
@@ -58,22 +58,22 @@ def _windows() -> None:
     facts = {"category": CATEGORY}
     ptr = PtrType.get()
     doc = "shared memory of `size` bytes on each rank"
-    op("pld.tensor.alloc_window_buffer", "size:scalar", lambda i: ptr, "name:str", doc=doc, **facts)
+    op("pld.tensor.alloc_window_buffer", "size:index", lambda i: ptr, "name:str=-", doc=doc, **facts)
     op("pld.tensor.window", "buf:any shape:tuple", _window, "dtype:dtype", doc="typed view of shared memory", **facts)
-    copy = "dst:tensor peer:scalar src:tensor dst_offsets:tuple src_offsets:tuple shape:tuple"
+    copy = "dst:tensor peer:index src:tensor dst_offsets:tuple src_offsets:tuple shape:tuple"
     chunks = "chunk_rows:int=- chunk_cols:int=- pipeline:bool=-"
     op("pld.tensor.get", copy, no_value, chunks, core="vector", doc="a region of the peer copied here", **facts)
     op("pld.tensor.put", copy, no_value, f"atomic:int {chunks}", core="vector", doc="a region copied to the peer", **facts)
-    staged = "dst:tensor peer:scalar src:tensor stage:tile stage2:tile dst_offsets:tuple src_offsets:tuple shape:tuple"
+    staged = "dst:tensor peer:index src:tensor stage:tile stage2:tile dst_offsets:tuple src_offsets:tuple shape:tuple"
     op("pld.tile.get", staged, no_value, core="vector", doc="get through staging tiles", **facts)
     op("pld.tile.put", staged, no_value, "atomic:int", core="vector", doc="put through staging tiles", **facts)
-    operands = "target:tensor peer:scalar offsets:tuple"
+    operands = "target:tensor peer:index offsets:tuple"
     op("pld.tensor.remote_store", f"src:tensor {operands}", same_as(1), "atomic:int", inplace=1,
        doc="a tensor stored at the peer", **facts)  # fmt: skip
     op("pld.tile.remote_store", f"src_tile:tile@Vec,Acc {operands}", same_as(1), "atomic:int", inplace=1,
        doc="a tile stored at the peer", **facts)  # fmt: skip
     op("pld.tile.remote_load", f"{operands} shape:tuple valid_shape:tuple?", _remote_load,
-       "allow_physical_tail_padding:bool=False", doc="a window of the peer as a tile", **facts)  # fmt: skip
+       "allow_physical_tail_padding:bool=-", doc="a window of the peer as a tile", **facts)  # fmt: skip
 
 
 _BUILTIN = (

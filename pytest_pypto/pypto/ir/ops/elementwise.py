@@ -82,7 +82,7 @@ _ROW_MAJOR_UNARY = ("abs", "exp", "log", "sqrt", "rsqrt", "recip", "not")
 def _unary() -> None:
     for name, doc, allowed, to_float in _UNARY:
         cat = "bitwise" if name == "not" else "unary"
-        kw = "high_precision:bool=False" if name in _PRECISE else ""
+        kw = "high_precision:bool=-" if name in _PRECISE else ""
         op(f"tensor.{name}", "input:tensor", _tensor_unary(allowed, to_float), kw, category=cat, doc=doc)
         two = name == "rsqrt"
         op(
@@ -200,7 +200,7 @@ def _binary() -> None:
     for name, doc in _BINARY:
         second = "rhs:tensor|scalar" if name in ("maximum", "minimum") else "rhs:tensor"
         div = name == "div"
-        kw = "high_precision:bool=False" if div else ""
+        kw = "high_precision:bool=-" if div else ""
         op(f"tensor.{name}", f"lhs:tensor {second}", _tensor_div if div else _tensor_binary, kw, category=cat, doc=doc)
         op(
             f"tile.{name}",

@@ -80,7 +80,7 @@ def _sorting() -> None:
         row = {"row_major_only": True} if ns == "tile" else {}
         op(f"{ns}.sort32", f"src:{t} idx:{t}", _sort32, category=SORT, doc=doc, **facts, **row)
         text = "every 4 neighbouring sorted runs of block_len merged"
-        op(f"{ns}.mrgsort_format1", f"src:{t} block_len:scalar", _merge_one, category=SORT, doc=text, **facts)
+        op(f"{ns}.mrgsort_format1", f"src:{t} block_len:index", _merge_one, category=SORT, doc=text, **facts)
     kw, doc = "exhausted:bool=False", "2 to 4 sorted pair lists merged in descending order"
     operands = "src0:tensor src1:tensor src2:tensor? src3:tensor?"
     op("tensor.mrgsort_format2", operands, _merge_lists, kw, category=SORT, doc=doc)

@@ -222,7 +222,7 @@ def register_all() -> None:
 
 
 def _tensor_records() -> None:
-    kw = "out_dtype:dtype=- a_trans:bool=False b_trans:bool=False c_matrix_nz:bool=False"
+    kw = "a_trans:bool=False b_trans:bool=False c_matrix_nz:bool=False out_dtype:dtype=-"
     doc = "matrix product; accumulates in FP32 or INT32 and rounds once"
     op("tensor.matmul", "lhs:tensor rhs:tensor", _matmul_tensor, kw, category=CATEGORY, doc=doc)
     op(

@@ -313,17 +313,17 @@ def _makers() -> None:
     kw = f"{dtype} target_memory:space=- transpose:bool=- flat_layout:bool=-"
     doc = "new tile, undefined"
     op("tile.create", "shape:tuple", _create_tile, kw, category=CATEGORY, space_kwarg="target_memory", doc=doc)
-    op("tensor.full", "shape:tuple value:scalar", _full_tensor, dtype, category=CATEGORY, doc="tensor filled with a literal")
+    op("tensor.full", "shape:tuple value:typed", _full_tensor, dtype, category=CATEGORY, doc="tensor filled with a literal")
     doc = "tile filled with a literal"
-    operands = "shape:tuple value:scalar"
+    operands = "shape:tuple value:typed"
     op("tile.full", operands, _full_tile, dtype, category=CATEGORY, space=VEC, row_major_only=True, doc=doc)
     kw, doc = "dtype:dtype=INT32 descending:bool=False", "one row of integers counting up (or down) from start"
     for ns, space in (("tensor", None), ("tile", VEC)):
-        op(f"{ns}.ci", "start:scalar shape:tuple", _ramp, kw, category=CATEGORY, space=space, doc=doc)
+        op(f"{ns}.ci", "start:typed shape:tuple", _ramp, kw, category=CATEGORY, space=space, doc=doc)
     kw, doc = "dtype:dtype=INT32 upper:bool=False", "1 below (or above) a diagonal, else 0"
-    op("tile.tri", "diagonal:scalar shape:tuple valid_shape:tuple?", _tri, kw, category=CATEGORY, space=VEC, doc=doc)
+    op("tile.tri", "diagonal:int32 shape:tuple valid_shape:tuple?", _tri, kw, category=CATEGORY, space=VEC, doc=doc)
     kw, doc = "dtype:dtype=UINT32 rounds:int=10", "counter-based pseudo-random 32-bit words"
-    seeds = "key0:scalar key1:scalar counter0:scalar counter1:scalar counter2:scalar counter3:scalar shape:tuple"
+    seeds = "key0:int32 key1:int32 counter0:int32 counter1:int32 counter2:int32 counter3:int32 shape:tuple"
     op("tensor.random", seeds, _random, kw, category=CATEGORY, doc=doc)
     op("tile.random", f"{seeds} valid_shape:tuple?", _random, kw, category=CATEGORY, space=VEC, doc=doc)
 
@@ -334,8 +334,8 @@ def _elements() -> None:
         doc = "one element replaced, in place; gives the same storage"
         op(f"{ns}.write", f"{kind} indices:tuple value:scalar", _write, category=CATEGORY, inplace=0, doc=doc)
         kw, doc = "pinned:bool=-" if ns == "tile" else "", "allocation of `size` bytes in a memory space"
-        op(f"{ns}.alloc", "memory_space:scalar size:scalar", _alloc, kw, category=CATEGORY, doc=doc)
-    op("tensor.dim", "tensor:tensor axis:scalar", _dim, category=CATEGORY, doc="run-time extent of one axis")
+        op(f"{ns}.alloc", "memory_space:index size:index", _alloc, kw, category=CATEGORY, doc=doc)
+    op("tensor.dim", "tensor:tensor axis:index", _dim, category=CATEGORY, doc="run-time extent of one axis")
     for ns in ("tensor", "tile"):
         op(f"{ns}.get_block_idx", "", index_scalar, category="identity", doc="index of this block in an SPMD launch")
         op(f"{ns}.get_block_num", "", index_scalar, category="identity", doc="number of blocks of the launch")

@@ -342,7 +342,7 @@ def _windows() -> None:
     )
     op(
         "tile.extract",
-        "src:tile index_row:scalar index_col:scalar shape:tuple",
+        "src:tile index_row:index index_col:index shape:tuple",
         _extract,
         "target_memory:space=Vec",
         category=CATEGORY,
@@ -364,7 +364,7 @@ def _views() -> None:
     op("tensor.reshape", operands, _reshape_tensor, category=CATEGORY, view_of=0, doc=doc)
     op("tile.reshape", "input:tile shape:tuple", _reshape_tile, category=CATEGORY, space_from=0, view_of=0, doc=doc)
     doc = "two axes exchanged"
-    operands = "axis1:scalar axis2:scalar"
+    operands = "axis1:index axis2:index"
     op("tensor.transpose", f"input:tensor {operands} valid_shape:tuple?", _transpose_tensor, category=CATEGORY, doc=doc)
     op(
         "tile.transpose",
@@ -394,7 +394,7 @@ def _views() -> None:
         doc=doc,
     )
     doc = "the same storage with another valid region"
-    operands = "valid_rows:scalar valid_cols:scalar"
+    operands = "valid_rows:index valid_cols:index"
     op("tensor.set_validshape", f"tensor:tensor {operands}", _set_validshape, category=CATEGORY, inplace=0, doc=doc)
     op(
         "tile.set_validshape",

@@ -125,7 +125,7 @@ def _init_pipe(i: Inference) -> Type:
 
 def _system() -> None:
     sys = {"category": "system"}
-    ends = "c2v_consumer_buf:scalar v2c_consumer_buf:scalar"
+    ends = "c2v_consumer_buf:int32 v2c_consumer_buf:int32"
     for side, core in (("aic", "cube"), ("aiv", "vector")):
         doc = f"set-up of the {core} side of a cross-core pipe"
         op(f"system.{side}_initialize_pipe", ends, _init_pipe, _PIPE_KW, core=core, doc=doc, **sys)
@@ -147,17 +147,17 @@ def _system() -> None:
     op("system.sync_src", "", no_value, flags, doc="a flag set from one pipe to another", **sys)
     op("system.sync_dst", "", no_value, flags, doc="wait for a flag between pipes", **sys)
     kw = "pipe:int event_id:int=- ffts_mode:int=- core_type:str=-"
-    op("system.sync_set", "event_id_dyn:scalar?", no_value, kw, doc="cross-core event set", **sys)
+    op("system.sync_set", "event_id_dyn:index?", no_value, kw, doc="cross-core event set", **sys)
     kw = "pipe:int event_id:int=- core_type:str=-"
-    op("system.sync_wait", "event_id_dyn:scalar?", no_value, kw, doc="cross-core event wait", **sys)
+    op("system.sync_wait", "event_id_dyn:index?", no_value, kw, doc="cross-core event wait", **sys)
     kw, doc = "core_type:str=mix mode:str=hard", "barrier over all participating cores"
-    op("system.syncall", "gm_workspace:tensor? used_cores:scalar?", _syncall, kw, doc=doc, **sys)
+    op("system.syncall", "gm_workspace:tensor? used_cores:index?", _syncall, kw, doc=doc, **sys)
 
 
 def _tasks() -> None:
     task = {"category": "task"}
     op("system.task_invalid", "", scalar(TASK_ID), doc="the id of no task", **task)
-    op("system.task_dummy", "", scalar(TASK_ID), doc="an empty task that joins its dependencies", **task)
+    op("system.task_dummy", "deps:scalar|array*", scalar(TASK_ID), doc="an empty task that joins its dependencies", **task)
     op("system.task_is_valid", "task_id:scalar", scalar(BOOL), doc="True when the id names a task", **task)
     int32 = scalar(DataType.INT32)
     op("system.available_cluster_count", "", int32, doc="core groups of the running device", **task)
@@ -200,10 +200,10 @@ def _update_element(i: Inference) -> Type:
 
 def _arrays() -> None:
     cat = {"category": "array"}
-    op("array.create", "extent:scalar", _array_create, "dtype:dtype", doc="list of zeros on the core", **cat)
-    op("array.get_element", "array:array index:scalar", _get_element, doc="one element", **cat)
+    op("array.create", "extent:index", _array_create, "dtype:dtype", doc="list of zeros on the core", **cat)
+    op("array.get_element", "array:array index:index", _get_element, doc="one element", **cat)
     doc = "the array with one element replaced"
-    op("array.update_element", "array:array index:scalar value:scalar", _update_element, doc=doc, **cat)
+    op("array.update_element", "array:array index:index value:number", _update_element, doc=doc, **cat)
 
 
 def _async_prefetch(i: Inference) -> Type:
