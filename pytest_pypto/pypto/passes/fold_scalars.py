@@ -216,7 +216,7 @@ def _fold_mod(x: e.BinaryExpr, a: e.Expr, b: e.Expr, known: Analyzer) -> e.Expr:
         return const(a.value % by, x.dtype, x)
     if by > 0 and x.dtype.get_bit() == 64:
         lo, hi = known.interval(a)
-        if lo is not None and hi is not None and 0 <= lo and hi < by:
+        if lo is not None and hi is not None and lo >= 0 and hi < by:
             return a
         modulus, rest = known.multiple_of(a)
         if modulus % by == 0 and modulus:

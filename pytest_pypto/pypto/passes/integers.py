@@ -66,12 +66,14 @@ class Analyzer:
         self.ranges: dict[e.Var, Interval] = {}
         self.steps: dict[e.Var, tuple[int, int]] = {}
         self.truths: dict[object, bool] = {}
+        self.undo: list[tuple[e.Var, Interval | None]] = []
 
     # facts -----------------------------------------------------------------------------------------------------
 
     def bind(self, var: e.Var, interval: Interval) -> None:
         """`var` lies in `interval`."""
         if interval != ANY:
+            self.undo.append((var, self.ranges.get(var)))
             self.ranges[var] = interval
 
     def bind_loop(self, var: e.Var, start: e.Expr, stop: e.Expr, step: e.Expr) -> None:
@@ -94,14 +96,27 @@ class Analyzer:
         self.bind(var, interval)
 
     @contextmanager
-    def assuming(self, condition: e.Expr, truth: bool) -> Iterator[None]:
-        """Inside the block `condition` has the value `truth`."""
-        ranges, truths = dict(self.ranges), dict(self.truths)
-        self._assume(condition, truth)
+    def region(self) -> Iterator[None]:
+        """Facts found inside the block are forgotten at its end."""
+        mark, truths = len(self.undo), self.truths
+        self.truths = dict(truths)
         try:
             yield
         finally:
-            self.ranges, self.truths = ranges, truths
+            self.truths = truths
+            while len(self.undo) > mark:
+                var, old = self.undo.pop()
+                if old is None:
+                    del self.ranges[var]
+                else:
+                    self.ranges[var] = old
+
+    @contextmanager
+    def assuming(self, condition: e.Expr, truth: bool) -> Iterator[None]:
+        """Inside the block `condition` has the value `truth`."""
+        with self.region():
+            self._assume(condition, truth)
+            yield
 
     def _assume(self, x: e.Expr, truth: bool) -> None:
         self.truths[key_of(x)] = truth

@@ -123,11 +123,9 @@ class _Simplifier(IRMutator):
     def kept_loop(self, op: s.ForStmt, start: e.Expr, stop: e.Expr, step: e.Expr) -> s.Stmt:
         iter_args = tuple(map(self.define, op.iter_args))
         loop_var = self.define(op.loop_var)
-        ranges = self.known.ranges
-        self.known.ranges = dict(ranges)
-        self.known.bind_loop(loop_var, start, stop, step)
-        body = self.visit_stmt(op.body)
-        self.known.ranges = ranges
+        with self.known.region():
+            self.known.bind_loop(loop_var, start, stop, step)
+            body = self.visit_stmt(op.body)
         results = tuple(map(self.define, op.return_vars))
         attrs = self.visit_attrs(op.attrs)
         new = (start, stop, step, loop_var, body, attrs, *iter_args, *results)
