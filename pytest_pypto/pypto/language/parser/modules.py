@@ -1,0 +1,339 @@
+"""Texts: from module text to the one function or program in it. Nothing in the text is ever executed.
+
+A text is imports, constants (`N = 4`, `D = pl.dynamic("D")`, lists, dtypes, MemRefs, classes of constants), functions
+decorated with `@pl.function`/`@pl.inline`, and classes decorated with `@pl.program`. Any other statement at module
+level is passed over; a name it would have defined is unknown inside the functions, and using it is an error that says so.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from ...ir.expr import MemRef
+from ...ir.program import Function, Program
+from ...ir.span import Span
+from ..typing import DynVar
+from . import values
+from .constants import NotConstant, dotted, evaluate
+from .context import LANGUAGE_MODULES, Ctx, ProgramContext, Signature
+from .diagnostics import ParserError, ParserSyntaxError, UndefinedVariableError
+from .functions import Options, decorator_of, function_context, options_of, parse_function
+from .names import MISSING, Closure
+from .text import Source, SourceMap, check_bounds, comments_of
+
+HEADER = "# pypto.program:"
+
+
+@dataclass
+class Module:
+    """A text on its way: what has been defined so far."""
+
+    source: Source
+    tree: ast.Module
+    program: ProgramContext
+    names: dict[str, Any] = field(default_factory=dict)
+    skipped: dict[str, ast.stmt] = field(default_factory=dict)
+    found: dict[str, Function | Program] = field(default_factory=dict)
+    comments: dict[int, str] = field(default_factory=dict)
+
+
+def parse(
+    code: str, filename: str = "<string>", source_map: SourceMap | None = None, free_names: str = "error"
+) -> Function | Program:
+    """The one `@pl.function` or `@pl.program` that a text defines. The text is read, never executed.
+
+    Args:
+        filename: name used in error messages.
+        source_map: generated line -> (file, line, column) of the place it stands for.
+        free_names: "error", or "symbols" to admit names marked as free in broken dumps.
+
+    Raises:
+        SyntaxError: the text is no Python.
+        ValueError: it defines none, or several.
+        ParserError: it is outside the language.
+    """
+    found = parse_all(code, filename, source_map, free_names)
+    if not found:
+        raise ValueError(
+            f"No @pl.function or @pl.program found in {filename}. Make sure your code contains a function decorated "
+            "with @pl.function or a class decorated with @pl.program."
+        )
+    if len(found) > 1:
+        raise ValueError(
+            f"Multiple functions/programs found in {filename}: {list(found)}. Keep one, or put the functions into one "
+            "class decorated with @pl.program."
+        )
+    return next(iter(found.values()))
+
+
+def parse_all(
+    code: str, filename: str = "<string>", source_map: SourceMap | None = None, free_names: str = "error"
+) -> dict[str, Function | Program]:
+    """Every function and program of a text, by name (functions that a program took up are left out).
+
+    Raises:
+        SyntaxError: the text is no Python.
+        ParserError: it is outside the language.
+    """
+    tree = _tree(code, filename)
+    source = Source(code, filename, source_map=source_map)
+    program = ProgramContext(printed=code.startswith(HEADER), free_names=free_names)
+    module = Module(source, tree, program, comments=comments_of(source, tree))
+    with reporting(program):
+        for node in tree.body:
+            _statement(module, node)
+    used = {f.name for p in module.found.values() if isinstance(p, Program) for f in p.functions.values()}
+    return {k: v for k, v in module.found.items() if isinstance(v, Program) or k not in used}
+
+
+class reporting:
+    """Turns what happens inside into one parser error with all others attached."""
+
+    def __init__(self, program: ProgramContext) -> None:
+        self.program = program
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        errors = self.program.errors
+        if isinstance(error, RecursionError):
+            message = "the text is nested too deeply for the parser"
+            raise ParserSyntaxError(message, hint="name inner expressions, or split the function") from None
+        if isinstance(error, ParserError) and not error.poisoned and error not in errors:
+            errors.append(error)
+        elif error is not None and not isinstance(error, ParserError):
+            return
+        if not errors:
+            return
+        errors.sort(key=_order)
+        first = errors[0]
+        first.related = tuple(errors[1:])
+        first.attach_report()
+        raise first.with_traceback(None) from None
+
+
+def _order(error: ParserError) -> tuple[int, int]:
+    return (error.span["line"], error.span["column"]) if error.span else (0, 0)
+
+
+def _tree(code: str, filename: str) -> ast.Module:
+    check_bounds(code, filename)
+    try:
+        return ast.parse(code)
+    except SyntaxError as exc:
+        raise _syntax_error(exc, filename) from None
+    except (RecursionError, MemoryError):
+        raise ParserSyntaxError(f"{filename} is nested too deeply for the parser") from None
+    except ValueError as exc:
+        raise ParserSyntaxError(f"{filename}: {exc}") from None
+
+
+def _syntax_error(exc: SyntaxError, filename: str) -> SyntaxError:
+    text = f"Failed to compile code from {filename}: {exc.msg} ({filename}, line {exc.lineno})"
+    made = SyntaxError(text, (filename, exc.lineno, exc.offset, exc.text, exc.end_lineno, exc.end_offset))
+    return made
+
+
+# module level ------------------------------------------------------------------------------------------------------
+
+
+def _statement(module: Module, node: ast.stmt) -> None:
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        _import(module, node)
+    elif isinstance(node, ast.ClassDef):
+        _class(module, node)
+    elif isinstance(node, ast.FunctionDef):
+        _function(module, node)
+    elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+        _constant(module, node)
+    else:
+        _skip(module, node)
+
+
+def _import(module: Module, node: ast.Import | ast.ImportFrom) -> None:
+    for alias in node.names:
+        bound = alias.asname or alias.name.split(".")[0]
+        full = alias.name
+        if isinstance(node, ast.ImportFrom):
+            full = f"{node.module or ''}.{alias.name}"
+        elif alias.asname is None and "." in alias.name:
+            full = bound
+        full = full.removeprefix("pytest_pypto.")
+        if full in LANGUAGE_MODULES:
+            module.program.aliases[bound] = LANGUAGE_MODULES[full]
+        elif full.startswith("pypto."):
+            value = values.imported(full.rpartition(".")[2])
+            if value is not MISSING:
+                module.names[bound] = value
+        elif bound not in ("pl", "pld"):
+            module.skipped[bound] = node
+
+
+def _context(module: Module) -> Ctx:
+    return Ctx(module.source, Closure(module.names), module.program)
+
+
+def _class(module: Module, node: ast.ClassDef) -> None:
+    decorator = decorator_of(node, "program")
+    if decorator is None:
+        members = {}
+        for stmt in node.body:
+            if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0], ast.Name):
+                value = _value(module, stmt.value)
+                if value is not MISSING:
+                    members[stmt.targets[0].id] = value
+        module.names[node.name] = SimpleNamespace(**members)
+        return
+    strict = False
+    if isinstance(decorator, ast.Call):
+        for keyword in decorator.keywords:
+            if keyword.arg == "strict_ssa" and isinstance(keyword.value, ast.Constant):
+                strict = bool(keyword.value.value)
+    made = parse_program_class(module.source, Closure(module.names), module.program, node, strict, module.comments)
+    module.found[node.name] = made
+    module.names[node.name] = made
+
+
+def parse_program_class(
+    source: Source,
+    closure: Closure,
+    program: ProgramContext,
+    node: ast.ClassDef,
+    strict: bool,
+    comments: dict[int, str],
+) -> Program:
+    """The program that a class describes.
+
+    Raises:
+        ParserError: no `@pl.function` method, or two of one name.
+    """
+    program.strict, program.in_program = strict, True
+    ctx = Ctx(source, closure, program, node.name)
+    methods = [m for m in node.body if isinstance(m, ast.FunctionDef) and decorator_of(m, "function")]
+    if not methods:
+        message = f"Class '{node.name}' has no @pl.function methods"
+        ctx.fail(ParserSyntaxError, message, node, "decorate its methods with @pl.function")
+    program.functions.clear()
+    for method in methods:
+        if method.name in program.functions:
+            ctx.fail(ParserSyntaxError, f"two methods called '{method.name}' in '{node.name}'", method, "rename one")
+        program.functions[method.name] = Signature(method.name)
+    functions: list[Function] = []
+    for method in methods:
+        decorator = decorator_of(method, "function")
+        assert decorator is not None
+        try:
+            options = options_of(ctx, decorator)
+            inner = function_context(source, closure, program, method, options)
+            inner.comments = comments
+            functions.append(parse_function(inner, method, options))
+        except ParserError as error:
+            ctx.record(error)
+    extra = [f for name, f in program.externals.items() if name not in {g.name for g in functions}]
+    program.in_program = False
+    return Program([*functions, *extra], node.name, ctx.span(node))
+
+
+def _function(module: Module, node: ast.FunctionDef) -> None:
+    inline = decorator_of(node, "inline")
+    if inline is not None:
+        module.names[node.name] = values.inline_function(module.source, node, Closure(module.names))
+        return
+    decorator = decorator_of(node, "function")
+    if decorator is None:
+        _skip(module, node)
+        return
+    ctx = _context(module)
+    options = options_of(ctx, decorator)
+    inner = function_context(module.source, Closure(module.names), module.program, node, options)
+    inner.comments = module.comments
+    made = parse_function(inner, node, options)
+    module.program.functions.pop(node.name, None)
+    module.found[node.name] = made
+    module.names[node.name] = made
+
+
+def _constant(module: Module, node: ast.Assign | ast.AnnAssign) -> None:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    value = MISSING if node.value is None else _value(module, node.value)
+    for target in targets:
+        if value is MISSING or not isinstance(target, ast.Name):
+            _skip(module, node)
+        else:
+            module.names[target.id] = value
+
+
+def _value(module: Module, node: ast.expr) -> Any:
+    """The value of a constant expression, or `MISSING`."""
+    ctx = _context(module)
+    if isinstance(node, ast.Call):
+        path = ctx.path(node.func)
+        if path is not None and path[0] == "pl":
+            return values.made_by_call(ctx, path[1], node)
+    if isinstance(node, ast.Dict):
+        return MISSING
+    try:
+        value = evaluate(node, lambda n: ctx.constant(n))
+    except NotConstant:
+        return values.annotation_value(ctx, node)
+    return value
+
+
+def _skip(module: Module, node: ast.stmt) -> None:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            module.skipped[inner.id] = node
+        elif isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
+            module.skipped[inner.name] = node
+
+
+def loads(filepath: str | Path, free_names: str = "error") -> Function | Program:
+    """The function or program in a UTF-8 file. The file is read, never executed.
+
+    Raises:
+        OSError: the file cannot be read.
+        ParserError: it is no text, or outside the language.
+        SyntaxError, ValueError: as `parse`.
+    """
+    path = str(filepath)
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        code = data.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = data.count(b"\n", 0, exc.start) + 1
+        column = exc.start - (data.rfind(b"\n", 0, exc.start) + 1) + 1
+        message = f"{path} is not UTF-8 text (byte 0x{data[exc.start]:02x})"
+        raise ParserSyntaxError(message, Span(path, line, column)) from None
+    return parse(code.replace("\r\n", "\n"), path, free_names=free_names)
+
+
+def parse_program(code: str, filename: str = "<string>") -> Program:
+    """`parse` for a text that must define a program.
+
+    Raises:
+        ValueError: it defines a function instead.
+    """
+    return _only_program(parse(code, filename), filename)
+
+
+def loads_program(filepath: str | Path) -> Program:
+    """`loads` for a file that must define a program.
+
+    Raises:
+        ValueError: it defines a function instead.
+    """
+    return _only_program(loads(filepath), str(filepath))
+
+
+def _only_program(found: Function | Program, filename: str) -> Program:
+    if isinstance(found, Program):
+        return found
+    raise ValueError(f"Expected @pl.program but found @pl.function in {filename}: use pl.parse() or pl.loads()")
+
+
