@@ -40,6 +40,7 @@ _LEVELS: tuple[tuple[type[e.Expr], ...], ...] = (
 _PRECEDENCE = {cls: level for level, classes in enumerate(_LEVELS) for cls in classes}
 _ATOM = len(_LEVELS) + 1
 _COMPARISONS = _LEVELS[4]
+_DEVICE = frozenset({"device"})
 _PIPE_KEYS = frozenset({"set_pipe", "wait_pipe", "pipe"})
 
 
@@ -131,7 +132,9 @@ class ExprPrinter:
     def call(self, x: e.Call) -> str:
         if isinstance(x.op, e.GlobalVar):
             args = [self.expr(a) for a in x.args] + self.kwargs(x.kwargs)
-            return f"{self.callee}{x.op.name}({', '.join(args + self.attrs(x.attrs))})"
+            if "device" in x.attrs:
+                args.append(f"device={self.value(x.attrs['device'])}")
+            return f"{self.callee}{x.op.name}({', '.join(args + self.attrs(x.attrs, _DEVICE))})"
         return f"{self.op_name(x)}({', '.join(self.op_args(x) + self.attrs(x.attrs))})"
 
     def op_name(self, x: e.Call) -> str:

@@ -2,7 +2,8 @@
 
 Ignored: spans, names of variables, comments, names of functions and programs, and the MemRef of tensor and tile types.
 Variables in defining positions are paired one with one; a free variable equals itself only, unless
-`enable_auto_mapping` pairs it at its first use. INDEX and INT64 count as one type for constants and loop variables.
+`enable_auto_mapping` pairs it at its first use. Inside a function the dynamic extents of types count as defined by
+the first type that mentions them. INDEX and INT64 count as one type for constants and loop variables.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ class _Equal:
 
     def __init__(self, auto: bool) -> None:
         self.auto = auto
+        self.symbols = False
+        self.in_type = False
         self.forward: dict[e.Var, e.Var] = {}
         self.backward: dict[e.Var, e.Var] = {}
 
@@ -109,7 +112,7 @@ class _Equal:
         elif isinstance(a, e.MemRef) and isinstance(b, e.MemRef):
             self.at("base", a.base_, b.base_)
         elif a is not b:
-            if not self.auto or type(a) is not type(b):
+            if not (self.auto or self.in_type) or type(a) is not type(b):
                 self.fail("free variable", a.name_hint, b.name_hint)
             self.at("type", a.type, b.type)
             self.pair(a, b)
@@ -125,15 +128,20 @@ class _Equal:
         elif isinstance(a, t.TupleType) and isinstance(b, t.TupleType):
             self.many("types", a.types, b.types)
         elif isinstance(a, t.ShapedType) and isinstance(b, t.ShapedType):
-            if a.dtype is not b.dtype:
-                self.fail("dtype", a.dtype, b.dtype)
-            self.many("shape", a.shape, b.shape)
-            if isinstance(a, t.TensorType) and isinstance(b, t.TensorType):
-                self.at("tensor_view", a.tensor_view, b.tensor_view)
-            if isinstance(a, t.TileType) and isinstance(b, t.TileType):
-                if a.space is not b.space:
-                    self.fail("memory space", a.space, b.space)
-                self.at("tile_view", a.tile_view, b.tile_view)
+            self.in_type, outer = self.symbols, self.in_type
+            self.shaped(a, b)
+            self.in_type = outer
+
+    def shaped(self, a: t.ShapedType, b: t.ShapedType) -> None:
+        if a.dtype is not b.dtype:
+            self.fail("dtype", a.dtype, b.dtype)
+        self.many("shape", a.shape, b.shape)
+        if isinstance(a, t.TensorType) and isinstance(b, t.TensorType):
+            self.at("tensor_view", a.tensor_view, b.tensor_view)
+        if isinstance(a, t.TileType) and isinstance(b, t.TileType):
+            if a.space is not b.space:
+                self.fail("memory space", a.space, b.space)
+            self.at("tile_view", a.tile_view, b.tile_view)
 
     def view(self, a: Any, b: Any) -> None:
         for name in a.__slots__:
@@ -242,6 +250,7 @@ class _Equal:
         self.body("body", a.body, b.body)
 
     def function(self, a: Function, b: Function) -> None:
+        self.symbols = True
         for label, name in (("FunctionType", "func_type"), ("level", "level"), ("role", "role")):
             x, y = getattr(a, name), getattr(b, name)
             if x is not y:
@@ -319,6 +328,7 @@ class _Hash:
 
     def __init__(self, auto: bool) -> None:
         self.auto = auto
+        self.symbols = False
         self.numbers: dict[e.Var, int] = {}
 
     def any(self, x: Any) -> int:
@@ -328,6 +338,11 @@ class _Hash:
             return hash((e.ConstInt, x.value, _LOOSE.get(x.dtype, x.dtype)))
         if isinstance(x, e.ConstFloat):
             return hash((e.ConstFloat, float(x.value).hex(), x.dtype))
+        if isinstance(x, t.ShapedType):
+            self.auto, outer = self.auto or self.symbols, self.auto
+            made = self.fields(x, ("memref", "window_buffer"))
+            self.auto = outer
+            return made
         if isinstance(x, (t.Type, t.TileView, t.TensorView)):
             return self.fields(x, ("memref",))
         if isinstance(x, (e.BinaryExpr, e.UnaryExpr)):
@@ -395,6 +410,7 @@ class _Hash:
     def top(self, x: Function | Program) -> int:
         if isinstance(x, Program):
             return hash(("program", *(self.any(f) for f in x.functions.values())))
+        self.symbols = True
         params = [self.define(p) for p in x.params]
         kind = (x.func_type, x.level, x.role)
         rest = (x.param_directions, x.return_types, x.attrs)

@@ -18,7 +18,7 @@ from . import constants
 from .constants import dotted
 from .context import EXPRESSIONS, Ctx, Value
 from .diagnostics import ParserSyntaxError, ParserTypeError, UnsupportedFeatureError
-from .extents import shared_symbol
+from .extents import FREE_SUFFIX, free_symbol, shared_symbol
 from .names import MISSING
 
 _HINTS: dict[str, str] = {
@@ -44,6 +44,8 @@ def _name(ctx: Ctx, node: ast.Name) -> Value:
         return var
     value = ctx.closure.get(node.id)
     if value is MISSING:
+        if node.id.endswith(FREE_SUFFIX):
+            return free_symbol(ctx, node)
         ctx.undefined(node.id, node)
     return closure_value(ctx, value, node)
 
