@@ -150,7 +150,7 @@ def _system() -> None:
     op("system.sync_set", "event_id_dyn:index?", no_value, kw, doc="cross-core event set", **sys)
     kw = "pipe:int event_id:int=- core_type:str=-"
     op("system.sync_wait", "event_id_dyn:index?", no_value, kw, doc="cross-core event wait", **sys)
-    kw, doc = "core_type:str=mix mode:str=hard", "barrier over all participating cores"
+    kw, doc = "mode:str=hard core_type:str=mix", "barrier over all participating cores"
     op("system.syncall", "gm_workspace:tensor? used_cores:index?", _syncall, kw, doc=doc, **sys)
 
 

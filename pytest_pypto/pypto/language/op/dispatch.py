@@ -5,16 +5,17 @@ The parser gives the dotted text and the arguments; the functions that users see
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from ...ir import expr as e
+from ...ir.op import level
+from ...ir.op.build import ir_name, plain, printed
+from ...ir.op.signature import Signature, parse
 from ...ir.op_table import find_op
 from ...ir.span import UNKNOWN, Span
 from . import signatures
-from .build import plain, printed
-from .signature import Signature, parse
 
 
 class UnknownOperation(LookupError):
@@ -27,8 +28,6 @@ class UnknownOperation(LookupError):
     def __str__(self) -> str:
         return f"Unknown operation 'pl.{self.path}'"
 
-
-Handler = Callable[[Mapping[str, Any], Span], e.Expr]
 
 _GROUPS = {
     "": signatures.UNIFIED,
@@ -62,26 +61,15 @@ def signature(path: str) -> Signature | None:
     return parse(f"{name}({_table(space)[name]})")
 
 
-def ir_name(path: str) -> str:
-    """Operator name of `tile.and_`, whose last part is a Python keyword."""
-    return path[:-1] if path.endswith("_") else path
-
-
 @cache
-def _handler(path: str) -> Handler | None:
-    from . import level, unified
+def _handler(path: str) -> level.Handler | None:
+    from . import unified
 
-    special = level.HANDLERS.get(path) or unified.HANDLERS.get(path)
-    if special is not None:
-        return special
+    if path in unified.HANDLERS:
+        return unified.HANDLERS[path]
     if signature(path) is None:
         return None
-    space, _, name = path.rpartition(".")
-    if not space:
-        return unified.handler(name)
-    op = ir_name(path)
-    assert find_op(op) is not None, path
-    return lambda bound, span: plain(op, bound, span)
+    return level.handler(path) if "." in path else unified.handler(path)
 
 
 def call_op(path: str, args: Sequence[Any], kwargs: Mapping[str, Any], span: Span = UNKNOWN) -> e.Expr:
@@ -116,7 +104,7 @@ _REGION_KEYWORDS = ("split", "lane_stride")
 
 
 def _bind(sig: Signature, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
-    if sig.rest:
+    if sig.var_args or sig.var_kwargs:
         return {"args": args, "kwargs": kwargs}
     if sig.name in ("aiv_shard", "aic_gather"):
         added = {k: kwargs[k] for k in _REGION_KEYWORDS if k in kwargs}

@@ -8,11 +8,12 @@ from typing import Any
 from ...ir import expr as e
 from ...ir import scalar_ops
 from ...ir.enums import AtomicType
+from ...ir.op import level, values
+from ...ir.op.build import make, plain
+from ...ir.op.values import kind_of, type_word
 from ...ir.op_table import find_op
 from ...ir.span import Span
-from . import level, signatures, values
-from .build import make, plain
-from .values import kind_of, type_word
+from . import signatures
 
 Bound = Mapping[str, Any]
 Handler = Callable[[Bound, Span], e.Expr]
@@ -69,19 +70,10 @@ def handler(name: str) -> Handler:
     """The function `pl.<name>`."""
     home = _HOME.get(name) or _single_home(name)
     if home is not None:
-        return _at(home)
+        handle = level.handler(home)
+        assert handle is not None, home
+        return handle
     return lambda bound, span: _unified(name, bound, span)
-
-
-def _at(path: str) -> Handler:
-    from .dispatch import ir_name
-
-    special = level.HANDLERS.get(path)
-    if special is not None:
-        return special
-    op = ir_name(path)
-    assert find_op(op) is not None, path
-    return lambda bound, span: plain(op, bound, span)
 
 
 def _single_home(name: str) -> str | None:

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...ir import expr as e
-from ...ir.dtypes import FP32, INDEX, DataType
-from ...ir.enums import CAST_MODES, MemorySpace, PadValue, PipeType
-from ...ir.op_table import OpSpec, Param
-from ...ir.span import Span
-from ...ir.types import ArrayType, ScalarType, TensorType, TileType, UnknownType
+from .. import expr as e
+from ..dtypes import FP32, INDEX, DataType
+from ..enums import CAST_MODES, MemorySpace, PadValue, PipeType
+from ..op_table import OpSpec, Param
+from ..span import Span
+from ..types import ArrayType, ScalarType, TensorType, TileType, UnknownType
 
 CMP_MODES = ("eq", "ne", "lt", "le", "gt", "ge")
 _COALESCE = ("row", "elem")
@@ -160,34 +160,34 @@ def _named(value: Any, names: Sequence[str], what: str, first: int = 0) -> int:
     raise ValueError(f"{what} must be one of {', '.join(names)} or {first}..{len(names) + first - 1}, got {value!r}")
 
 
-def cast_mode(value: Any) -> int:
+def cast_mode(mode: Any) -> int:
     """Rounding mode of a cast as its number (`round` is 2).
 
     Raises:
         ValueError: no such mode.
     """
-    return _named(value, CAST_MODES, "cast mode")
+    return _named(mode, CAST_MODES, "cast mode")
 
 
-def compare_mode(value: Any) -> int:
+def compare_mode(cmp_mode: Any) -> int:
     """Comparison as its number: eq, ne, lt, le, gt, ge are 0 to 5."""
-    return _named(value, CMP_MODES, "cmp_mode")
+    return _named(cmp_mode, CMP_MODES, "cmp_mode")
 
 
-def pad_value(value: Any) -> PadValue:
+def pad_value(pad_value: Any) -> PadValue:
     """What fills the padding: a PadValue, or 0, inf, -inf.
 
     Raises:
         ValueError: another number, or PadValue.null.
     """
-    if isinstance(value, PadValue) and value is not PadValue.null:
-        return value
-    if is_literal(value) and not isinstance(value, bool):
-        if value == 0:
+    if isinstance(pad_value, PadValue) and pad_value is not PadValue.null:
+        return pad_value
+    if is_literal(pad_value) and not isinstance(pad_value, bool):
+        if pad_value == 0:
             return PadValue.zero
-        if isinstance(value, float) and math.isinf(value):
-            return PadValue.max if value > 0 else PadValue.min
-    raise ValueError(f"pad_value must be pl.PadValue.zero, max or min, or 0, inf or -inf; got {value!r}")
+        if isinstance(pad_value, float) and math.isinf(pad_value):
+            return PadValue.max if pad_value > 0 else PadValue.min
+    raise ValueError(f"pad_value must be pl.PadValue.zero, max or min, or 0, inf or -inf; got {pad_value!r}")
 
 
 def dtype(value: Any, what: str = "dtype") -> DataType:

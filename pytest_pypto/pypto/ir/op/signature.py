@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...ir.dtypes import DataType
-from ...ir.enums import AtomicType, MemorySpace, PadValue, TensorLayout
+from ..dtypes import DataType
+from ..enums import AtomicType, MemorySpace, PadValue, TensorLayout
 
 EMPTY: Any = inspect.Parameter.empty
 _WORDS: Mapping[str, Any] = {
@@ -37,11 +37,12 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Parameters of one function; `rest` when it takes any further arguments (`*args, **kwargs`)."""
+    """Parameters of one function, and the names of its `*args` and `**kwargs` if it has them."""
 
     name: str
     params: tuple[Parameter, ...]
-    rest: bool = False
+    var_args: str = ""
+    var_kwargs: str = ""
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """Values by parameter name, in the order of the signature, defaults filled in.
@@ -81,12 +82,18 @@ class Signature:
 
     def inspected(self) -> inspect.Signature:
         """The same as an `inspect.Signature`."""
-        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        made = [inspect.Parameter(p.name, kinds[p.keyword_only], default=p.default) for p in self.params]
-        if self.rest:
-            made.append(inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL))
-            made.append(inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD))
+        made = [_inspected(p) for p in self.params if not p.keyword_only]
+        if self.var_args:
+            made.append(inspect.Parameter(self.var_args, inspect.Parameter.VAR_POSITIONAL))
+        made += [_inspected(p) for p in self.params if p.keyword_only]
+        if self.var_kwargs:
+            made.append(inspect.Parameter(self.var_kwargs, inspect.Parameter.VAR_KEYWORD))
         return inspect.Signature(made)
+
+
+def _inspected(p: Parameter) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY if p.keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return inspect.Parameter(p.name, kind, default=p.default)
 
 
 def _and(names: Sequence[str]) -> str:
@@ -99,16 +106,16 @@ def parse(text: str) -> Signature:
     """`load(tensor, offsets, target_memory=Vec, *, clamp=False)` as a Signature."""
     name, _, inside = text.partition("(")
     params: list[Parameter] = []
-    keyword_only = rest = False
+    keyword_only, var_args, var_kwargs = False, "", ""
     for item in inside.rstrip(")").split(","):
         word, _, default = item.strip().partition("=")
-        if word == "*":
-            keyword_only = True
+        if word.startswith("**"):
+            var_kwargs = word[2:]
         elif word.startswith("*"):
-            rest = True
+            keyword_only, var_args = True, word[1:]
         elif word:
             params.append(Parameter(word, _value(default) if default else EMPTY, keyword_only))
-    return Signature(name, tuple(params), rest)
+    return Signature(name, tuple(params), var_args, var_kwargs)
 
 
 def _value(text: str) -> Any:

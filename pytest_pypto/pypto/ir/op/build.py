@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...ir import expr as e
-from ...ir.op_table import OMITTED, REQUIRED, OpSpec, Param, find_op, infer_type
-from ...ir.span import Span
+from .. import expr as e
+from ..op_table import OMITTED, REQUIRED, OpSpec, Param, find_op, infer_type
+from ..span import Span
 from . import values
+
+
+def ir_name(path: str) -> str:
+    """Operator name of `tile.and_`: operators whose last part is a Python keyword are called with an underscore."""
+    return path[:-1] if path.endswith("_") else path
 
 
 def spec_of(name: str) -> OpSpec:

@@ -1,19 +1,22 @@
-"""Functions of `pl.tensor`, `pl.tile`, `pl.system`, ... whose arguments are not simply those of one operator."""
+"""Functions of one namespace (`tensor.add`, `tile.load`, ...): how bound arguments become a call.
+
+Most map one to one; the rest, whose arguments are not simply those of one operator, are written out here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ...ir import expr as e
-from ...ir import scalar_ops
-from ...ir.dtypes import INDEX, DataType
-from ...ir.enums import MemorySpace
-from ...ir.op_table import find_op
-from ...ir.span import Span
-from ...ir.types import TileType
+from .. import expr as e
+from .. import scalar_ops
+from ..dtypes import INDEX, DataType
+from ..enums import MemorySpace
+from ..op_table import find_op
+from ..span import Span
+from ..types import TileType
 from . import values
-from .build import make, plain
+from .build import ir_name, make, plain
 from .values import kind_of
 
 Bound = Mapping[str, Any]
@@ -172,6 +175,15 @@ def _scatter_update(space: str) -> Handler:
     return lambda bound, span: scatter_update(space, bound["args"], bound["kwargs"], span)
 
 
+def _merge_lists(space: str) -> Handler:
+    """`mrgsort_format2(*lists, exhausted=False)`."""
+
+    def call(bound: Bound, span: Span) -> e.Expr:
+        return make(f"{space}.mrgsort_format2", bound["args"], bound["kwargs"], span)
+
+    return call
+
+
 # --- system ----------------------------------------------------------------------------------------------------------
 
 
@@ -191,6 +203,11 @@ def _sync(name: str) -> Handler:
     return call
 
 
+def _syncall_soft(bound: Bound, span: Span) -> e.Expr:
+    operands = [bound["gm_workspace"], bound["used_cores"]]
+    return make("system.syncall", operands, {"mode": "soft", "core_type": bound["core_type"]}, span)
+
+
 def _task_dummy(bound: Bound, span: Span) -> e.Expr:
     deps = bound["deps"]
     if not isinstance(deps, (list, tuple)):
@@ -203,11 +220,12 @@ def _region(name: str) -> Handler:
     """aiv_shard and aic_gather: the split is that of the enclosing region, which the parser adds."""
 
     def call(bound: Bound, span: Span) -> e.Expr:
-        source, split = bound["x"], bound.get("split")
+        (_, source), *rest = bound.items()
+        split = bound.get("split")
         if split is None:
             raise TypeError(f"{name}() without split= is allowed only inside `for lane in pl.split_aiv(2, mode=...)`")
         space = "tile" if kind_of(source) == "tile" else "tensor"
-        return make(f"{space}.{name}", [source], {k: v for k, v in bound.items() if k not in ("x", "span")}, span)
+        return make(f"{space}.{name}", [source], {k: v for k, v in rest if k != "span"}, span)
 
     return call
 
@@ -261,6 +279,7 @@ def _handlers() -> dict[str, Handler]:
         table[f"{space}.full"] = _full(space)
         table[f"{space}.write"] = _write(space)
         table[f"{space}.mrgsort"] = _mrgsort(space)
+        table[f"{space}.mrgsort_format2"] = _merge_lists(space)
         table[f"{space}.scatter_update"] = _scatter_update(space)
     table["tile.rem"] = _binary("tile", "rem")
     table |= {"tensor.create_tensor": _renamed("tensor.create"), "tile.create_tile": _renamed("tile.create")}
@@ -272,7 +291,7 @@ def _handlers() -> dict[str, Handler]:
     for name in ("tpush_to_aic", "tpush_to_aiv"):
         table[f"system.{name}"] = _renamed(f"tile.{name}")
     table |= {f"system.{n}": _sync(f"system.{n}") for n in ("sync_set", "sync_wait")}
-    table |= {"system.task_dummy": _task_dummy, "prefetch.wait": _wait}
+    table |= {"system.syncall_soft": _syncall_soft, "system.task_dummy": _task_dummy, "prefetch.wait": _wait}
     for prefix in ("pld", "pld.tensor", "pld.tile", "pld.system"):
         table[f"{prefix}.alloc_window_buffer"] = _alloc_window
         table[f"{prefix}.remote_store"] = _remote_store
@@ -284,3 +303,12 @@ def _handlers() -> dict[str, Handler]:
 
 
 HANDLERS: dict[str, Handler] = _handlers()
+
+
+def handler(path: str) -> Handler | None:
+    """The function of `<namespace>.<name>`, or None when there is no such operator."""
+    special = HANDLERS.get(path)
+    if special is not None:
+        return special
+    name = ir_name(path)
+    return None if find_op(name) is None else _renamed(name)

@@ -1,0 +1,7 @@
+"""Builders for on-core arrays."""
+
+from __future__ import annotations
+
+from .functions import namespace
+
+__all__, __getattr__, __dir__ = namespace(__name__, "array")

@@ -1,0 +1,7 @@
+"""`pl.array`: small lists on the core."""
+
+from __future__ import annotations
+
+from .functions import namespace
+
+__all__, __getattr__, __dir__ = namespace(__name__, "array")

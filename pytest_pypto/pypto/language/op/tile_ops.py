@@ -1,0 +1,7 @@
+"""`pl.tile`: functions on tiles, the on-chip buffers."""
+
+from __future__ import annotations
+
+from .functions import namespace
+
+__all__, __getattr__, __dir__ = namespace(__name__, "tile")
