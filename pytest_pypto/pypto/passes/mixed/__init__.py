@@ -1,0 +1,1 @@
+"""Splitting a kernel that uses both cores into a cube and a vector function."""

@@ -1,0 +1,162 @@
+"""Giving popped slots back: one free per pop, after the last use of the tile and of every view of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...ir import expr as e
+from ...ir import stmt as s
+from ...ir.enums import MemorySpace
+from ...ir.op_table import find_op
+from ...ir.types import TileType
+from ...ir.visitor import find_yield_stmt, walk_stmts
+from ..device_ir import all_uses, body_like, kernel_error, nested_bodies, op_assign, op_call, op_stmt, with_bodies
+
+POPS = {"tile.tpop_from_aic": "system.tfree_to_aic", "tile.tpop_from_aiv": "system.tfree_to_aiv"}
+"""Pop operator -> the operator that frees its slot."""
+FREES = frozenset(POPS.values())
+_IN_PLACE = frozenset({"tile.assemble", "tile.write", "tile.set_validshape", "tile.fillpad_inplace", "tile.scatter"})
+_VIEWS = frozenset({"tile.reshape", "tile.slice", "tile.transpose_view", "tile.reinterpret_view"})
+
+
+def shared_storage(stmt: s.AssignStmt) -> e.Expr | None:
+    """The operand whose storage the assigned tile is (a view, an in-place update, an alias), or None."""
+    if isinstance(stmt.value, e.Var):
+        return stmt.value
+    call = op_call(stmt)
+    if call is None or not isinstance(stmt.var.type, TileType):
+        return None
+    if call.op.name in _VIEWS or call.op.name in _IN_PLACE:
+        return call.args[0]
+    spec = find_op(call.op.name)
+    at = None if spec is None else spec.view_of if spec.view_of is not None else spec.inplace
+    return call.args[at] if at is not None and at < len(call.args) else None
+
+
+class _Placer:
+    """Places the frees of one statement list; nested lists are treated by themselves."""
+
+    def __init__(self, freed: frozenset[e.Var]) -> None:
+        self._freed = freed
+        self._pops: list[tuple[e.Var, s.AssignStmt]] = []
+        self._roots: dict[e.Var, tuple[e.Var, ...]] = {}
+        self._last: dict[e.Var, int] = {}
+        self._given: dict[e.Var, int] = {}
+
+    def place(self, body: s.Stmt) -> s.Stmt:
+        stmts = [self._nested(x) for x in s.stmts_of(body)]
+        for i, stmt in enumerate(stmts):
+            self._scan(i, stmt)
+        return body_like(body, self._insert(stmts) if self._pops else stmts)
+
+    def _nested(self, stmt: s.Stmt) -> s.Stmt:
+        bodies = nested_bodies(stmt)
+        return with_bodies(stmt, [_Placer(self._freed).place(b) for b in bodies]) if bodies else stmt
+
+    def _scan(self, i: int, stmt: s.Stmt) -> None:
+        freed = freed_tile(stmt)
+        if freed is not None:
+            self._given[freed] = i
+            return
+        if self._roots:
+            for var in all_uses(stmt):
+                for root in self._roots.get(var, ()):
+                    self._last[root] = i
+        if isinstance(stmt, s.AssignStmt):
+            if _is_pop(stmt):
+                self._pops.append((stmt.var, stmt))
+                self._roots[stmt.var] = (stmt.var,)
+                self._last[stmt.var] = i
+            else:
+                source = shared_storage(stmt)
+                if isinstance(source, e.Var) and source in self._roots:
+                    self._roots[stmt.var] = self._roots[source]
+        elif isinstance(stmt, (s.ForStmt, s.WhileStmt)):
+            for arg, result in zip(stmt.iter_args, stmt.return_vars, strict=True):
+                if isinstance(arg.initValue, e.Var) and arg.initValue in self._roots:
+                    self._roots[result] = self._roots[arg.initValue]
+        elif isinstance(stmt, s.IfStmt):
+            self._scan_if(stmt)
+
+    def _scan_if(self, stmt: s.IfStmt) -> None:
+        for body in nested_bodies(stmt):
+            last = find_yield_stmt(body)
+            for result, value in zip(stmt.return_vars, last.value if last else (), strict=False):
+                if isinstance(value, e.Var) and value in self._roots:
+                    self._roots[result] = (*self._roots.get(result, ()), *self._roots[value])
+
+    def _insert(self, stmts: list[s.Stmt]) -> list[s.Stmt]:
+        after: dict[int, list[s.Stmt]] = {}
+        dropped: set[int] = set()
+        for var, pop in self._pops:
+            at, given = self._last[var], self._given.get(var)
+            if given is None and var in self._freed:
+                continue  # freed inside a nested body
+            leaves = isinstance(stmts[at], (s.YieldStmt, s.ReturnStmt))
+            if given is not None and given > at and not leaves:
+                continue
+            call = op_call(pop)
+            assert call is not None
+            free: s.Stmt = op_stmt(POPS[call.op.name], [var], {}, pop.span)
+            if given is not None:
+                free = stmts[given]
+                dropped.add(given)
+            if leaves:
+                self._keep_value(stmts, at, var, pop, after)
+                at -= 1
+            after.setdefault(at, []).append(free)
+        lists = ([*([] if i in dropped else [stmt]), *after.get(i, ())] for i, stmt in enumerate(stmts))
+        return [x for part in lists for x in part]
+
+    def _keep_value(
+        self, stmts: list[s.Stmt], at: int, root: e.Var, pop: s.AssignStmt, after: dict[int, list[s.Stmt]]
+    ) -> None:
+        """Hand on a copy of a popped tile that leaves its statement list, since its slot is given back here."""
+        last = stmts[at]
+        assert isinstance(last, (s.YieldStmt, s.ReturnStmt))
+        values = list(last.value)
+        for i, value in enumerate(values):
+            if isinstance(value, e.Var) and root in self._roots.get(value, ()):
+                copy = _copy_of(value, pop)
+                after.setdefault(at - 1, []).append(copy)
+                values[i] = copy.var
+        stmts[at] = replace(last, value=tuple(values))
+
+
+def _copy_of(value: e.Var, pop: s.AssignStmt) -> s.AssignStmt:
+    tile = value.type
+    assert isinstance(tile, TileType)
+    if tile.space is not MemorySpace.Vec:
+        raise kernel_error(
+            f"'{pop.var.name_hint}' was received from the vector core and leaves its loop or branch, but the slot it "
+            f"lies in is given back there and {tile.space.name if tile.space else 'its memory'} cannot be copied; use "
+            "it inside the loop or branch",
+            pop.span,
+        )
+    copy = e.Var(f"{value.name_hint}_kept", tile, value.span)
+    return op_assign(copy, "tile.move", [value], {"target_memory": MemorySpace.Vec}, pop.span)
+
+
+def _is_pop(stmt: s.AssignStmt) -> bool:
+    call = op_call(stmt)
+    return call is not None and call.op.name in POPS
+
+
+def freed_tile(stmt: s.Stmt) -> e.Var | None:
+    """The popped tile whose slot a statement gives back, or None."""
+    call = op_call(stmt)
+    if call is None or call.op.name not in FREES or not isinstance(call.args[0], e.Var):
+        return None
+    return call.args[0]
+
+
+def place_frees(body: s.Stmt) -> s.Stmt:
+    """`body` with one free per pop, directly after the last use of the popped tile in the pop's statement list.
+
+    A free that is already there is moved when a later statement still uses the tile.
+
+    Raises:
+        ValueError: a popped cube tile is carried out of its loop or branch.
+    """
+    freed = frozenset(v for v in map(freed_tile, walk_stmts(body)) if v is not None)
+    return _Placer(freed).place(body)
