@@ -43,7 +43,7 @@ def meta_text(params: Sequence[ParamInfo], num_return_types: int, platform: str,
 
 
 def kernel_ids(program: Program, entry: Function) -> dict[str, int]:
-    """Kernel numbers in order of first use by the orchestration; a group numbers its cube kernel, then its vector one."""
+    """Kernel numbers in order of first use by the host; a group numbers its cube kernel, then its vector one."""
     order = [entry, *(f for f in reachable(program, entry) if f is not entry and not is_kernel(f))]
     found: dict[str, int] = {}
 

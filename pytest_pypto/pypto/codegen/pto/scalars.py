@@ -182,8 +182,7 @@ def _unary(em: Emitter, expr: e.UnaryExpr) -> ScalarValue:
 
 def _negated(em: Emitter, value: ScalarValue, dtype: DataType) -> ScalarValue:
     if dtype.is_float():
-        minus_one = em.constants.floating(-1.0, value.type_text)
-        return arith(em, "mulf", [value.name, minus_one], value.type_text)
+        return arith(em, "negf", [value.name], value.type_text)
     return arith(em, "subi", [em.constants.integer(0, value.type_text), value.name], value.type_text)
 
 

@@ -232,8 +232,7 @@ def _while(em: Emitter, loop: s.WhileStmt) -> None:
     listed = ", ".join(types)
     head = f"{', '.join(out)} = " if out else ""
     inits = ", ".join(f"{n} = {v}" for n, v in zip(before, initial, strict=True))
-    signature = f" ({inits}) : ({listed}) -> ({listed})" if carried else " : () -> ()"
-    em.plain(f"{head}scf.while{signature} {{")
+    em.plain(f"{head}scf.while ({inits}) : ({listed}) -> ({listed}) {{")
     with em.nested():
         _define(em, carried, before)
         condition = scalar(em, loop.condition)

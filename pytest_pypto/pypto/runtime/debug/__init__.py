@@ -1,0 +1,1 @@
+"""Running artifacts again: replay, and the script that every build gets."""
