@@ -1,16 +1,293 @@
-"""The pytest plugin: hooks and fixtures."""
+"""The pytest plugin: hooks and fixtures, nothing else.
+
+Nothing here imports torch, numpy or PyPTO before a test asks for a fixture that needs it.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from pytest_pypto import toolchain
+from pytest_pypto import hookspec, markers, options, selection, toolchain
+from pytest_pypto.collector import ReportCollector, Totals
+from pytest_pypto.selection import Variant
+
+
+class State:
+    """What the plugin knows in one session."""
+
+    def __init__(self, settings: options.Settings) -> None:
+        self.settings = settings
+        self.totals = Totals()
+        self.deselected = selection.Deselected()
+        self.toolchain: toolchain.Toolchain | None = None
+        self.tools: Any = None
+
+
+STATE = pytest.StashKey[State]()
+
+
+def state_of(config: pytest.Config) -> State:
+    """The session's state, made on first use."""
+    state = config.stash.get(STATE, None)
+    if state is None:
+        state = config.stash[STATE] = State(options.read_settings(config))
+        try:
+            state.toolchain = toolchain.activate(state.settings["pypto_toolchain"])
+        except toolchain.ToolchainError as exc:
+            raise pytest.UsageError(f"--pypto-toolchain: {exc}") from None
+    return state
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Session
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    options.add_options(parser)
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(hookspec)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    toolchain.activate("auto")
+    state_of(early_config)  # conftest files may import pypto
+
+
+def is_worker() -> bool:
+    """Whether this process is an xdist worker."""
+    return bool(os.environ.get("PYTEST_XDIST_WORKER"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    state = state_of(config)
+    for line in markers.DOCS:
+        config.addinivalue_line("markers", line)
+    if is_worker():
+        _pin_threads()
+    else:
+        config.pluginmanager.register(ReportCollector(state.totals), "pypto-totals")
+
+
+def _pin_threads() -> None:
+    """Share the processors between the workers: linear algebra with all threads in each is slower by orders."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    share = str(max(1, (os.cpu_count() or 1) // max(1, workers)))
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, share)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    toolchain.deactivate()
+    state = config.stash.get(STATE, None)
+    if state is not None and state.toolchain is not None:
+        state.toolchain = None
+        toolchain.deactivate()
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    state = state_of(config)
+    known = state.toolchain.describe() if state.toolchain else "no PyPTO"
+    return f"pypto: {known}, {state.settings.header()}"
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    state = state_of(session.config)
+    if state.totals.checks and not is_worker():
+        from pytest_pypto.harness.store import Store
+
+        Store(_cache_dir(session.config)).prune()
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["pypto"] = {"deselected": dict(state.deselected.counts)}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    output = getattr(node, "workeroutput", None) or {}
+    state_of(node.config).totals.add_worker(output.get("pypto", {}))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    state = state_of(config)
+    lines = state.totals.lines()
+    if state.totals.deselected:
+        state.deselected.counts = state.totals.deselected
+        lines.insert(0, state.deselected.line(state.settings).removeprefix("pypto: "))
+    if lines:
+        terminalreporter.ensure_newline()
+        terminalreporter.section("pypto", sep="-")
+        for line in lines:
+            terminalreporter.write_line(line)
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Collection
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    config = metafunc.config
+    state = state_of(config)
+
+    def unavailable(platform: str) -> str | None:
+        own: str | None = config.hook.pytest_pypto_unavailable(config=config, platform=platform)
+        return own or selection.unavailable_platform(platform, state.toolchain)
+
+    selection.parametrize(metafunc, state.settings, unavailable)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    state = state_of(config)
+    state.deselected.take_from(config, items, state.settings)
+
+
+def pytest_report_collectionfinish(config: pytest.Config) -> str | list[str]:
+    state = state_of(config)
+    return state.deselected.line(state.settings) or []
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Tests
+
+
+def _reset_global_state() -> None:
+    """Forget the selected architecture and open pass contexts, if anything of PyPTO is loaded at all."""
+    backend = sys.modules.get("pypto.backend")
+    if backend is not None and hasattr(backend, "reset_for_testing"):
+        backend.reset_for_testing()
+    passes = sys.modules.get("pypto.pypto_core.passes") or sys.modules.get("pypto.passes")
+    context = getattr(passes, "PassContext", None)
+    while context is not None and (open_one := context.current()) is not None:
+        open_one.__exit__(None, None, None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    _reset_global_state()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown() -> None:
+    _reset_global_state()
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Fixtures
+
+
+@pytest.fixture
+def _pypto_variant(request: pytest.FixtureRequest) -> Variant:
+    return getattr(request, "param", None) or Variant()
+
+
+@pytest.fixture
+def pypto_platform(request: pytest.FixtureRequest, _pypto_variant: Variant) -> str:
+    """Platform id of this test, e.g. "a2a3sim"."""
+    return _pypto_variant.platform or state_of(request.config).settings.platforms[0]
+
+
+@pytest.fixture
+def pypto_split(_pypto_variant: Variant) -> Any:
+    """Split mode of this test, a `pl.SplitMode`; NONE without the marker."""
+    import pypto.language as pl
+
+    return getattr(pl.SplitMode, _pypto_variant.split or "NONE")
+
+
+@pytest.fixture
+def pypto_direction(_pypto_variant: Variant) -> Any:
+    """Direction of this test, a `pytest_pypto.Direction`; BIDIR without the marker."""
+    from pytest_pypto.harness.direction import Direction
+
+    return Direction[_pypto_variant.direction or "BIDIR"]
+
+
+@pytest.fixture
+def pypto_config(request: pytest.FixtureRequest, pypto_platform: str, _pypto_build_dir: Path) -> Any:
+    """A `RunConfig` for this test's platform. Override it in a `conftest.py` to change settings for many tests."""
+    from pypto.runtime import RunConfig
+
+    return RunConfig(platform=pypto_platform)
+
+
+@pytest.fixture
+def _pypto_build_dir(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where compiles that name no directory go: into the cache, gone after the test."""
+    import shutil
+
+    from pytest_pypto.harness.keep import safe_name
+
+    folder = _cache_dir(request.config) / "build" / safe_name(request.node.nodeid)
+    if not os.environ.get("PYPTO_PROG_BUILD_DIR"):
+        monkeypatch.setenv("PYPTO_PROG_BUILD_DIR", str(folder))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _cache_dir(config: pytest.Config) -> Path:
+    cache = getattr(config, "cache", None)
+    if cache is not None:
+        return Path(cache.mkdir("pypto"))
+    import tempfile
+
+    return Path(tempfile.gettempdir()) / f"pytest-pypto-{os.getuid() if hasattr(os, 'getuid') else 'user'}"
+
+
+@pytest.fixture
+def _pypto_workbench(request: pytest.FixtureRequest, _pypto_variant: Variant, pypto_config: Any) -> Any:
+    from pytest_pypto.workbench import SessionTools, Workbench
+
+    state = state_of(request.config)
+    if state.tools is None:
+        state.tools = SessionTools(_cache_dir(request.config))
+    return Workbench(request.node, state.settings, _pypto_variant, pypto_config, state.tools)
+
+
+@pytest.fixture
+def pypto_compile(_pypto_workbench: Any) -> Callable[..., Any]:
+    """Compile a program through this test's RunConfig: `pypto_compile(program, **RunConfig fields)`."""
+    return _pypto_workbench.compile  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def pypto_inputs(_pypto_workbench: Any) -> Callable[..., Any]:
+    """Seeded arguments from the signature: `pypto_inputs(compiled, *, seed=, dims=, name=value)`."""
+    return _pypto_workbench.inputs  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def pypto_golden(_pypto_workbench: Any) -> Callable[..., Any]:
+    """Expected values from a plain function: `pypto_golden(function, inputs)`."""
+    return _pypto_workbench.golden  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def pypto_oracle(_pypto_workbench: Any) -> Callable[..., Any]:
+    """Run through torch code: `pypto_oracle(compiled, inputs, *, after=pass_name)`."""
+    return _pypto_workbench.oracle  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def pypto_device(_pypto_workbench: Any) -> Callable[..., Any]:
+    """Run on the device: `pypto_device(compiled, inputs)`."""
+    return _pypto_workbench.device  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def pypto_check(_pypto_workbench: Any) -> Callable[..., Any]:
+    """Check in every way: `pypto_check(compiled, inputs, golden, *, rtol=, atol=, layers=)`."""
+    return _pypto_workbench.check  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def pypto_compile_error() -> Callable[..., Any]:
+    """Expect an error of the front end or the compiler: `with pypto_compile_error(cls, line=, keywords=): ...`."""
+    from pytest_pypto.expected_error import expect_error
+
+    return expect_error

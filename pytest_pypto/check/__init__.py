@@ -1,0 +1,1 @@
+"""Numbers only: tolerance policy, comparison, ulp distance, and where the differences lie."""

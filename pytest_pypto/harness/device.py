@@ -1,0 +1,85 @@
+"""The device layer: the compiled artifact against golden, with the sanitizers of the simulated device.
+
+On the embedded PyPTO the device executes what is on disk. What a sanitizer finds comes back as an exception or as the
+handle's findings; either is turned into plain `Finding`s here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from pytest_pypto.harness.case import Accumulation, Case, compare_run
+from pytest_pypto.harness.errors import CannotRun
+from pytest_pypto.harness.oracle import Run, tensors_of
+from pytest_pypto.harness.verdict import Finding, LayerResult
+
+SWITCH = "PYPTO_SANITIZE"
+
+
+@contextmanager
+def sanitizers(on: bool) -> Iterator[None]:
+    """Switch the simulated device's sanitizers for the runs inside."""
+    before = os.environ.get(SWITCH)
+    os.environ[SWITCH] = "1" if on else "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SWITCH]
+        else:
+            os.environ[SWITCH] = before
+
+
+def run_device(case: Case) -> tuple[Run, tuple[Finding, ...]]:
+    """Dispatch the compiled program once on clones of the inputs.
+
+    Raises:
+        CannotRun: this machine has nothing to dispatch on.
+        Exception: whatever the dispatch raises.
+    """
+    arguments = case.inputs.clones()
+    options = {} if case.config is None else {"config": case.config}
+    with sanitizers(case.sanitize):
+        try:
+            returned = case.compiled(*arguments.values(), **options)
+        except ModuleNotFoundError as exc:
+            if (exc.name or "").split(".")[0] not in ("simpler", "simpler_setup"):
+                raise
+            text = "the installed PyPTO has no runtime (package simpler); --pypto-toolchain=embedded has a simulator"
+            raise CannotRun(text) from exc
+    return Run(tensors_of(arguments), returned), findings_of(case.compiled)
+
+
+def findings_of(source: Any) -> tuple[Finding, ...]:
+    """Findings of the last dispatch, as plain data; empty when the implementation reports none."""
+    found = getattr(source, "findings", None) or ()
+    return tuple(_finding(item) for item in found)
+
+
+def _finding(item: Any) -> Finding:
+    severity = str(getattr(item, "severity", "error")).rpartition(".")[2].lower()
+    place = str(getattr(item, "where", "") or getattr(item, "place", "") or "")
+    kind = str(getattr(item, "kind", type(item).__name__))
+    return Finding(kind, str(getattr(item, "message", item)), place, "advice" if severity == "advice" else "error")
+
+
+def device(case: Case, facts: Accumulation) -> LayerResult:
+    """The artifact on the device, against golden."""
+    try:
+        run, findings = run_device(case)
+    except CannotRun:
+        raise
+    except Exception as exc:
+        found = findings_of(exc)
+        reason = f"the dispatch failed: {type(exc).__name__}: {exc}"
+        return LayerResult("device", "failed", reason, case.platform, findings=found)
+    diffs = compare_run(case, run, facts)
+    errors = [f for f in findings if f.severity == "error"]
+    wrong = [d for d in diffs if not d.passed]
+    if not errors and not wrong:
+        return LayerResult("device", "passed", scope=case.platform, diffs=diffs, findings=findings)
+    reason = f"{errors[0].kind}: {errors[0].message}" if errors else "the device and the golden disagree"
+    return LayerResult("device", "failed", reason, case.platform, diffs, findings)

@@ -1,0 +1,1 @@
+"""Renderings of a verdict: text, heat map, HTML, JSON. A rendering never decides anything."""

@@ -1,0 +1,298 @@
+"""What the fixtures of one test share: settings and variant on one side, the harness on the other."""
+
+from __future__ import annotations
+
+import shlex
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_pypto.check.tolerance import Source
+from pytest_pypto.harness import run as harness
+from pytest_pypto.harness.cache import CompileCache, GoldenCache, changed_config
+from pytest_pypto.harness.case import Case
+from pytest_pypto.harness.device import run_device
+from pytest_pypto.harness.direction import direction_finding
+from pytest_pypto.harness.errors import CannotRun, CaseError
+from pytest_pypto.harness.golden import Golden
+from pytest_pypto.harness.inputs import Inputs, checked_inputs, make_inputs
+from pytest_pypto.harness.oracle import Run, script_of
+from pytest_pypto.harness.signature import signature_of
+from pytest_pypto.harness.stages import program_of, stages_of
+from pytest_pypto.harness.store import Store
+from pytest_pypto.markers import MarkerError, tolerance_of
+from pytest_pypto.options import Settings
+from pytest_pypto.selection import Variant
+
+if TYPE_CHECKING:
+    from pytest_pypto.harness.verdict import Verdict
+
+
+class SessionTools:
+    """What all tests of a process share: the store and the two caches."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = Store(root)
+        self.compiles = CompileCache(self.store)
+        self.goldens = GoldenCache(self.store)
+
+
+@contextmanager
+def plain_failures() -> Iterator[None]:
+    """Turn mistakes of the test author into failures without the harness's traceback."""
+    __tracebackhide__ = True
+    try:
+        yield
+    except (CaseError, MarkerError, CannotRun) as exc:
+        pytest.fail(f"pypto: {exc}", pytrace=False)
+
+
+class Workbench:
+    """The fixtures' functions for one test.
+
+    Attributes:
+        item: the test.
+        settings: of the session.
+        variant: platform, split and direction of the test.
+        config: its `RunConfig`.
+    """
+
+    def __init__(
+        self, item: pytest.Item, settings: Settings, variant: Variant, config: Any, tools: SessionTools
+    ) -> None:
+        self.item, self.settings, self.variant, self.config, self.tools = item, settings, variant, config, tools
+
+    @property
+    def seed(self) -> int:
+        """Seed of the test: the base seed mixed with the test's name."""
+        return zlib.crc32(self.item.nodeid.encode()) ^ int(self.settings["pypto_seed"])
+
+    @property
+    def platform(self) -> str:
+        """Platform id of the test."""
+        return str(self.config.platform)
+
+    # -- fixtures ------------------------------------------------------------------------------------------------
+
+    def compile(self, program: Any, *samples: Any, **fields: Any) -> Any:
+        """Compile through the test's `RunConfig`.
+
+        Args:
+            program: a `@pl.program`, or a `@pl.jit` kernel.
+            samples: sample arguments of a jit kernel; none for a program.
+            fields: fields of `RunConfig` to change for this compile.
+
+        Returns:
+            The `CompiledProgram`. Equal programs with equal settings give the same artifact.
+
+        Raises:
+            Exception: whatever the compiler raises.
+        """
+        __tracebackhide__ = True
+        with plain_failures():
+            config = changed_config(self.config, fields)
+        if hasattr(program, "functions"):
+            if samples:
+                pytest.fail("pypto: pypto_compile takes sample arguments for @pl.jit kernels only", pytrace=False)
+            return self.tools.compiles.compile(program, config.compile_kwargs())
+        if hasattr(program, "compile"):
+            return program.compile(*samples, config=config)
+        pytest.fail(
+            f"pypto: pypto_compile takes a @pl.program or a @pl.jit kernel, got {type(program).__name__}",
+            pytrace=False,
+        )
+
+    def inputs(
+        self, compiled: Any, *, seed: int | None = None, dims: Mapping[str, int] | None = None, **own: Any
+    ) -> Inputs:
+        """Seeded arguments that tell rows, columns and lanes apart; see `make_inputs`."""
+        __tracebackhide__ = True
+        with plain_failures():
+            return make_inputs(compiled, seed=self.seed if seed is None else seed, dims=dims, **own)
+
+    def golden(self, function: Callable[[dict[str, Any]], Any], inputs: Mapping[str, Any]) -> Golden:
+        """Expected values from a plain function on clones; see `compute_golden`."""
+        __tracebackhide__ = True
+        with plain_failures():
+            return self.tools.goldens.golden(function, inputs)
+
+    def oracle(self, program: Any, inputs: Mapping[str, Any], *, after: str | None = None) -> Run:
+        """Run a program through `torch_codegen`.
+
+        Args:
+            program: a `CompiledProgram` or an `ir.Program`.
+            inputs: arguments by name; never changed.
+            after: name of a pass, or of a stage (`04_after_ConvertToSSA`); the front-end program by default.
+
+        Returns:
+            All tensors after the run by name (`.tensors`), and what was returned (`.returned`).
+        """
+        __tracebackhide__ = True
+        with plain_failures():
+            ready = self._ready(program, inputs)
+            self._crossing(program)
+            return script_of(self._stage(program, after)).run(ready)
+
+    def device(self, compiled: Any, inputs: Mapping[str, Any], *, config: Any = None, sanitize: bool = True) -> Run:
+        """Run a compiled program once on the device, with sanitizers.
+
+        Returns:
+            All tensors after the run by name (`.tensors`), and what was returned (`.returned`).
+        """
+        __tracebackhide__ = True
+        with plain_failures():
+            ready = self._ready(compiled, inputs)
+            self._crossing(compiled)
+            run, findings = run_device(
+                Case(compiled, ready, None, self.platform, config=config or self.config, sanitize=sanitize)
+            )
+        errors = [f for f in findings if f.severity == "error"]
+        if errors:
+            pytest.fail("pypto: " + "\n".join(f"{f.kind} [{f.where}]: {f.message}" for f in errors), pytrace=False)
+        return run
+
+    def check(
+        self,
+        compiled: Any,
+        inputs: Mapping[str, Any],
+        golden: harness.Reference,
+        *,
+        rtol: float | None = None,
+        atol: float | None = None,
+        tolerances: Mapping[str, tuple[float, float]] | None = None,
+        layers: Sequence[str] | None = None,
+        equal_nan: bool = False,
+        sanitize: bool = True,
+    ) -> Verdict:
+        """Check a compiled program in every way; see `pytest_pypto.check`. Fails the test with the report."""
+        __tracebackhide__ = True
+        options: dict[str, Any] = {} if layers is None else {"layers": tuple(layers)}
+        with plain_failures():
+            case = harness.prepare(
+                compiled,
+                inputs,
+                golden if isinstance(golden, Golden) else self.golden(golden, inputs),
+                self.platform,
+                rtol,
+                atol,
+                tolerances,
+                name=self.item.nodeid,
+                split=self.variant.split or "NONE",
+                direction=self.variant.direction,
+                config=self.config,
+                sources=self._sources(compiled),
+                comparator=self._comparator,
+                equal_nan=equal_nan,
+                sanitize=sanitize,
+                **options,
+            )
+            verdict = harness.run_case(case)
+        return self._conclude(case, verdict)
+
+    # -- helpers -------------------------------------------------------------------------------------------------
+
+    def _ready(self, compiled: Any, inputs: Mapping[str, Any]) -> Inputs:
+        known = signature_of(compiled)
+        return inputs if isinstance(inputs, Inputs) and inputs.signature == known else checked_inputs(inputs, known)
+
+    def _stage(self, program: Any, after: str | None) -> Any:
+        if after is None:
+            found = program_of(program)
+            return found if found is not None else stages_of(program, self.platform)[0].program
+        stages = stages_of(program, self.platform)
+        for stage in reversed(stages):
+            if after in (stage.name, stage.pass_name):
+                return stage.program
+        raise CaseError(f"no pass is called {after!r}; the stages are {', '.join(s.name for s in stages)}")
+
+    def _crossing(self, compiled: Any) -> None:
+        if self.variant.direction and not hasattr(compiled, "functions"):
+            last = stages_of(compiled, self.platform)[-1].program
+            finding = direction_finding(last, self.variant.direction)
+            if finding is not None:
+                raise CaseError(finding.message)
+
+    def _sources(self, compiled: Any) -> dict[str, list[Source]]:
+        """Everything but the argument that may set a tolerance."""
+        marked = tolerance_of(self.item)
+        sources: dict[str, list[Source]] = {"": []}
+        for name in {*marked.rtol, *marked.atol, ""}:
+            sources.setdefault(name, []).append(Source("marker", marked.rtol.get(name), marked.atol.get(name)))
+        for key in ("rtol", "atol"):
+            origin = self.settings.origin(f"pypto_{key}")
+            if origin != "default":
+                sources[""].append(Source(origin, **{key: self.settings[f"pypto_{key}"]}))
+        sources[""].append(config_source(self.config))
+        for param in signature_of(compiled).outputs:
+            own = self.item.config.hook.pytest_pypto_tolerance(
+                item=self.item, output=param.name, dtype=str(param.torch_dtype)[6:]
+            )
+            if own is not None:
+                sources.setdefault(param.name, []).append(Source("plugin", *own))
+        return sources
+
+    def _comparator(self, name: str, actual: Any, expected: Any) -> Any:
+        return self.item.config.hook.pytest_pypto_compare(item=self.item, output=name, actual=actual, expected=expected)
+
+    def _conclude(self, case: Case, verdict: Verdict) -> Verdict:
+        __tracebackhide__ = True
+        from pytest_pypto.harness.keep import keep
+        from pytest_pypto.report.text import render
+
+        verdict = verdict.with_(repro=self.repro())
+        choice = self.settings["pypto_keep"]
+        if choice == "all" or (choice == "fail" and not verdict.passed):
+            verdict = keep(case, verdict, self.item.config.rootpath / "pypto_artifacts")
+        self._record(verdict)
+        self.item.config.hook.pytest_pypto_verdict(item=self.item, verdict=verdict)
+        if not verdict.passed:
+            pytest.fail(render(verdict, colour=coloured(self.item.config)), pytrace=False)
+        with plain_failures():
+            return harness.demanded(verdict)
+
+    def _record(self, verdict: Verdict) -> None:
+        """Facts for JUnit and for the totals; small enough to cross from a worker."""
+        note = self.item.user_properties.append
+        note(("pypto.platform", verdict.platform))
+        note(("pypto.split", verdict.split))
+        if verdict.direction:
+            note(("pypto.direction", verdict.direction))
+        note(("pypto.seed", str(verdict.seed)))
+        note(("pypto.toolchain", verdict.toolchain))
+        note(("pypto.layers", " ".join(f"{r.layer}={r.status.replace(' ', '-')}" for r in verdict.layers)))
+        note(("pypto.headroom", f"{verdict.headroom():.3g}"))
+        missing = [f"{r.layer}: {r.reason}" for r in verdict.layers if r.status == "not run"]
+        if missing:
+            note(("pypto.not_run", "; ".join(missing)))
+        if not verdict.passed:
+            note(("pypto.verdict", verdict.to_json()))
+
+    def repro(self) -> str:
+        """One command that repeats the test."""
+        config = self.item.config
+        words = ["python", "-m", "pytest", config.cwd_relative_nodeid(self.item.nodeid)]
+        flags = [f for f in self.settings.flags() if not f.startswith("--pypto-platform=")]
+        words += [f"--pypto-platform={self.platform}", *flags]
+        if config.inipath is not None and Path.cwd() != config.rootpath and config.inipath.parent != Path.cwd():
+            words += ["-c", str(config.inipath), f"--rootdir={config.rootpath}"]
+        return " ".join(shlex.quote(word) for word in words)
+
+
+def coloured(config: pytest.Config) -> bool:
+    """Whether this process writes to a terminal with colours."""
+    reporter = config.pluginmanager.getplugin("terminalreporter")
+    return bool(reporter is not None and reporter.hasmarkup)
+
+
+def config_source(config: Any) -> Source:
+    """Tolerances that a `RunConfig` sets; its defaults count as not set."""
+    import dataclasses
+
+    defaults = {f.name: f.default for f in dataclasses.fields(config)} if dataclasses.is_dataclass(config) else {}
+    numbers = [getattr(config, key, None) for key in ("rtol", "atol")]
+    chosen = [None if v == defaults.get(k) else v for k, v in zip(("rtol", "atol"), numbers, strict=True)]
+    return Source("RunConfig", *chosen)
