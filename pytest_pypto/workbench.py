@@ -274,7 +274,8 @@ class Workbench:
     def repro(self) -> str:
         """One command that repeats the test."""
         config = self.item.config
-        words = ["python", "-m", "pytest", config.cwd_relative_nodeid(self.item.nodeid)]
+        relative: Any = config.cwd_relative_nodeid  # its argument has another type in each version of pytest
+        words = ["python", "-m", "pytest", str(relative(self.item.nodeid))]
         flags = [f for f in self.settings.flags() if not f.startswith("--pypto-platform=")]
         words += [f"--pypto-platform={self.platform}", *flags]
         if config.inipath is not None and Path.cwd() != config.rootpath and config.inipath.parent != Path.cwd():

@@ -238,8 +238,8 @@ def ir_diff(before: Stage, after: Stage) -> tuple[str, ...]:
     """Unified diff of the two program texts, shortened."""
     from pypto import ir
 
-    texts = [ir.python_print(s.program).splitlines() for s in (before, after)]
-    lines = list(difflib.unified_diff(*texts, before.name, after.name, lineterm="", n=1))
+    old, new = (ir.python_print(s.program).splitlines() for s in (before, after))
+    lines = list(difflib.unified_diff(old, new, before.name, after.name, lineterm="", n=1))
     if len(lines) <= SHOWN_DIFF:
         return tuple(lines)
     return (*lines[:SHOWN_DIFF], f"... {len(lines) - SHOWN_DIFF} more lines")

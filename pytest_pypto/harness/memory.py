@@ -368,8 +368,8 @@ def call_of(expr: Any) -> tuple[str | None, list[Any]]:
 
 def widens(source: Any, result: Any) -> bool:
     """Whether elements of the result are wider than those of the source."""
-    bits = [getattr(getattr(v, "type", None), "dtype", None) for v in (source, result)]
-    return all(b is not None for b in bits) and bits[1].get_bit() > bits[0].get_bit()
+    types: list[Any] = [getattr(getattr(v, "type", None), "dtype", None) for v in (source, result)]
+    return all(t is not None for t in types) and bool(types[1].get_bit() > types[0].get_bit())
 
 
 def alloc_size(call: Any) -> int:
