@@ -18,7 +18,7 @@ Loop = s.ForStmt | s.WhileStmt
 def drop_dead_scalars(func: Function) -> Function:
     """The function without scalar assignments, branch results and carries whose value nobody reads.
 
-    Assignments of calls and submits are kept; a tensor or tile is never dropped.
+    Assignments of calls, submits and their parts (task ids) are kept; a tensor or tile is never dropped.
     """
     live = _Liveness(func)
     if not live.dead:
@@ -78,7 +78,8 @@ class _Liveness:
 
     def assign(self, stmt: s.AssignStmt) -> None:
         uses = [*expr_vars(stmt.value), *type_vars(stmt.var.type)]
-        if isinstance(stmt.var.type, ScalarType) and not _has_call(stmt.value):
+        scalar = isinstance(stmt.var.type, ScalarType) and not isinstance(stmt.value, e.TupleGetItemExpr)
+        if scalar and not _has_call(stmt.value):
             self.candidates.add(stmt.var)
             self.needs[stmt.var] = uses
         else:

@@ -102,7 +102,8 @@ class _Access:
     """Which captured tensors a region writes, and which it reads.
 
     A tensor is written where it is itself the destination of a store or assemble, and read at any other mention of it
-    or of a name for the result of such a store; a destination of an atomic store is read as well.
+    or of a name for the result of such a store; a destination of an atomic store is read as well. A value that an outer
+    loop carries stays In: ConvertTensorToTileOps follows the carry.
     """
 
     def __init__(self, captured: list[e.Var], program: Program) -> None:
@@ -117,7 +118,7 @@ class _Access:
         if not isinstance(var.type, TensorType):
             return ParamDirection.In
         own = ParamDirection.In
-        if var in self.written:
+        if var in self.written and not isinstance(var, e.IterArg):
             own = ParamDirection.InOut if var in self.read else ParamDirection.Out
         return strongest(own, self.passed.get(var, ParamDirection.In))
 

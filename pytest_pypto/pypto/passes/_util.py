@@ -78,16 +78,19 @@ def type_vars(type_: Type) -> Iterator[e.Var]:
 
 
 def expr_vars(expr: e.Expr) -> Iterator[e.Var]:
-    """Variables an expression mentions, in the order of the text: also in call attributes and in result types."""
+    """Variables an expression mentions, operands in the order of the text, then call attributes and result types."""
+    calls: list[e.Call | e.Submit] = []
     for x in walk_exprs(expr):
         if isinstance(x, e.Var):
             yield x
         elif isinstance(x, (e.Call, e.Submit)):
-            for value in x.attrs.values():
-                for item in value if isinstance(value, (list, tuple)) else (value,):
-                    if isinstance(item, e.Expr):
-                        yield from (v for v in walk_exprs(item) if isinstance(v, e.Var))
-            yield from type_vars(x.type)
+            calls.append(x)
+    for call in calls:
+        for value in call.attrs.values():
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(item, e.Expr):
+                    yield from (v for v in walk_exprs(item) if isinstance(v, e.Var))
+        yield from type_vars(call.type)
 
 
 def stmt_uses(stmt: s.Stmt) -> Iterator[e.Var]:

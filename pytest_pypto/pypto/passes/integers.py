@@ -39,14 +39,14 @@ def _add(a: int | None, b: int | None) -> int | None:
 
 
 def key_of(x: e.Expr) -> object:
-    """A hashable key; equal keys mean equal structure (variables by identity)."""
+    """A hashable key; equal keys mean equal structure (variables and calls by identity)."""
     if isinstance(x, (e.ConstInt, e.ConstFloat, e.ConstBool)):
         return type(x), x.value, x.dtype
     if isinstance(x, e.BinaryExpr):
         return type(x), key_of(x.left), key_of(x.right)
     if isinstance(x, e.UnaryExpr):
         return type(x), key_of(x.operand), x.dtype
-    return x
+    return e.Var, id(x)
 
 
 def is_int(x: e.Expr) -> bool:
