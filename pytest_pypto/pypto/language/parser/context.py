@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
@@ -37,6 +37,8 @@ class Signature:
     return_types: tuple[Type, ...] | None = None
     role: Role | None = None
     function: Function | None = None
+    on_call: Callable[[Sequence[e.Expr]], None] | None = None
+    """Called with the arguments of every call, before the signature is used: jit functions are specialised by it."""
 
 
 @dataclass
@@ -228,8 +230,9 @@ class Ctx:
         if found is not cache:
             return found
         root, _, rest = text.partition(".")
-        if self.scopes.find(root) is not None:
-            return MISSING
+        local = self.scopes.find(root)
+        if local is not None:
+            return local if not rest and not isinstance(local, e.Expr) else MISSING
         path = self.path(node) if rest else None
         value = constant_of(path[1]) if path is not None else MISSING
         if path is not None and value is not MISSING:

@@ -48,8 +48,11 @@ def call_function(
             attrs = {"device": ctx.expr(keyword.value), **attrs}
         else:
             _refuse_keyword(ctx, keyword, name)
+    if signature.on_call is not None:
+        signature.on_call(args)
     _check_count(ctx, signature, len(args), node)
     type_ = want if want is not None else _result_type(signature, args)
+    _add_dumps(ctx, args, attrs)
     return e.Call(e.GlobalVar(signature.name), args, {}, attrs, type_, ctx.span(node))
 
 
@@ -95,12 +98,19 @@ def _no_dep(ctx: Ctx, node: ast.expr) -> ast.expr | None:
     return node.args[0]
 
 
+def _add_dumps(ctx: Ctx, args: Sequence[e.Expr], attrs: dict[str, Any]) -> None:
+    """A call that uses a tensor marked by `pl.dump_tag` records it."""
+    marked = [v for v in ctx.dumps if any(v is a for a in args)]
+    if marked:
+        attrs["dump_vars"] = [*attrs.get("dump_vars", []), *marked]
+
+
 def _refuse_keyword(ctx: Ctx, keyword: ast.keyword, name: str) -> None:
     if keyword.arg == "deps":
         hint = f"write out, tid = pl.submit(self.{name}, ..., deps=[...])"
         ctx.fail(ParserSyntaxError, f"self.{name}() takes no deps=", keyword.value, hint)
     message = f"Function '{name}' takes positional arguments only, got keyword '{keyword.arg}'"
-    ctx.fail(ParserSyntaxError, message, keyword.value, "pass it in the order of the parameters")
+    ctx.fail(ParserSyntaxError, message, keyword, "pass it in the order of the parameters")
 
 
 def _check_count(ctx: Ctx, signature: Signature, got: int, node: ast.AST) -> None:
@@ -132,10 +142,8 @@ def call_inline(ctx: Ctx, node: ast.Call, inline: Any) -> Value:
         ctx.fail(ParserTypeError, message, node, f"parameters: {', '.join(params)}")
     if ctx.inline_depth >= _MAX_INLINE:
         ctx.fail(ParserSyntaxError, f"inline function '{inline.name}' calls itself", node, "use a loop")
-    values = [ctx.value(a) for a in node.args]
-    numbers = {p: v for p, v in zip(params, values, strict=True) if not isinstance(v, e.Expr)}
-    bound = {p: v for p, v in zip(params, values, strict=True) if isinstance(v, e.Expr)}
-    closure = Closure(numbers, *ctx.closure.layers, inline.closure_vars)
+    bound = {p: ctx.value(a) for p, a in zip(params, node.args, strict=True)}
+    closure = Closure(*ctx.closure.layers, inline.closure_vars)
     return inline_body(ctx, inline, bound, closure, node)
 
 
@@ -151,8 +159,11 @@ def submit(ctx: Ctx, node: ast.Call, want: Type | None = None) -> e.Expr:
     signature = _signature(ctx, node, callee.attr, None)
     call = ast.copy_location(ast.Call(func=callee, args=node.args[1:], keywords=[]), node)
     args, attrs = _arguments(ctx, call)
+    if signature.on_call is not None:
+        signature.on_call(args)
     if signature.params is not None and len(args) > len(signature.params):
         _check_count(ctx, signature, len(args), node)
+    _add_dumps(ctx, args, attrs)
     fields = _submit_keywords(ctx, node, verb, attrs)
     deps = fields.pop("deps", ())
     type_ = want if want is not None else _submit_type(signature, args)
@@ -190,7 +201,7 @@ def _submit_keywords(ctx: Ctx, node: ast.Call, verb: str, attrs: dict[str, Any])
             known = "deps, dumps, allow_early_resolve, predicate, attrs"
             known += ", core_num, sync_start" if verb == "spmd_submit" else ""
             message = f"Unknown keyword argument '{key}' in pl.{verb}()"
-            ctx.fail(ParserSyntaxError, message, value, f"keywords: {known}")
+            ctx.fail(ParserSyntaxError, message, keyword, f"keywords: {known}")
     if verb == "spmd_submit" and "core_num" not in fields:
         ctx.fail(ParserSyntaxError, "pl.spmd_submit() requires core_num=", node, "add core_num=<number of blocks>")
     return fields
