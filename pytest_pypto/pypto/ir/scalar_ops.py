@@ -65,9 +65,10 @@ def _to(x: e.Expr, have: DataType, want: DataType, span: Span) -> e.Expr:
 
 
 def _arith(cls: type[e.BinaryExpr], op: str, left: Operand, right: Operand, span: Span) -> e.Expr:
+    for x in (left, right):
+        if isinstance(x, bool) or (isinstance(x, e.Expr) and isinstance(x.type, ScalarType) and x.type.dtype is BOOL):
+            raise TypeError(f"Operator '{op}' does not accept bool dtype")
     a, b, dtype = promote(op, left, right, span)
-    if dtype is BOOL:
-        raise TypeError(f"Operator '{op}' requires same numeric dtype category, got bool and bool")
     return cls(a, b, dtype, span)
 
 

@@ -70,9 +70,11 @@ def _full(space: str) -> Handler:
 
 
 def fill_value(value: Any, dtype: DataType, span: Span) -> e.Expr:
-    """The constant of `full`: of the element type, as far as the literal allows."""
-    if isinstance(value, float) and dtype.is_float():
-        return e.ConstFloat(value, dtype, span)
+    """The constant of `full`: of the element type when the literal is of that kind; `value=1` stays an integer."""
+    if type(value) is float:
+        return e.ConstFloat(value, dtype if dtype.is_float() else DataType.FP32, span)
+    if type(value) is int:
+        return e.ConstInt(value, dtype if dtype.is_int() else DataType.INDEX, span)
     return values.constant(value, dtype, span) if values.is_literal(value) else values.expression(value)
 
 

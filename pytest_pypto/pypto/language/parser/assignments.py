@@ -81,9 +81,13 @@ def assign_name(
 
 def _names_a_symbol(ctx: Ctx, name: str, value: e.Expr) -> bool:
     """In an Orchestration function `n = <extent symbol of a parameter>` only names the symbol."""
-    if ctx.func_type is not FunctionType.Orchestration or not isinstance(value, e.Var):
+    if ctx.func_type is not FunctionType.Orchestration:
         return False
-    if not any(value is s for s in ctx.program.symbols.values()):
+    if isinstance(value, e.Call) and value.op.name == "tensor.dim" and any(value.args[0] is p for p in ctx.params):
+        axis, type_ = e.const_value(value.args[1]), value.args[0].type
+        if axis is not None and isinstance(type_, t.TensorType):
+            value = type_.shape[axis]
+    if not isinstance(value, e.Var) or not any(value is s for s in ctx.program.symbols.values()):
         return False
     ctx.scopes.define(name, value)
     return True

@@ -34,7 +34,7 @@ def _call(ctx: Ctx, node: ast.Call) -> Value:
     if isinstance(func.value, ast.Name) and func.value.id == "self":
         return call_function(ctx, node, func.attr, want=want)
     path = ctx.path(func)
-    if path is None:
+    if path is None or func.attr in ("get_byte", "get_bit"):
         return _method(ctx, node, func)
     special = _SPECIAL.get(path[1]) if path[0] == "pl" else None
     if special is not None:

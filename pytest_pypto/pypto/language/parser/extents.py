@@ -53,9 +53,7 @@ def _named_dim(ctx: Ctx, node: ast.Name) -> e.Expr:
     if value is not MISSING:
         return dim_value(ctx, value, node)
     var = ctx.scopes.find(node.id)
-    if var is not None:
-        return var
-    return free_symbol(ctx, node)
+    return free_symbol(ctx, node) if var is None else dim_value(ctx, var, node)
 
 
 def free_symbol(ctx: Ctx, node: ast.Name) -> e.Expr:
@@ -124,7 +122,7 @@ def index_expr(ctx: Ctx, node: ast.expr) -> e.Expr:
     if isinstance(node, ast.Name):
         var = ctx.scopes.find(node.id)
         if var is not None:
-            return var
+            return dim_value(ctx, var, node)
         value = ctx.closure.get(node.id)
         return free_symbol(ctx, node) if value is MISSING else dim_value(ctx, value, node)
     missing = [n for n in ast.walk(node) if isinstance(n, ast.Name) and _unknown(ctx, n.id)]

@@ -69,7 +69,7 @@ def options_of(ctx: Ctx, decorator: ast.expr) -> Options:
             made.external_source = _text(ctx, value, key)
         else:
             message = f"Unknown keyword argument '{key}' in @pl.function"
-            ctx.fail(ParserSyntaxError, message, value, f"keywords: {_KNOWN}")
+            ctx.fail(ParserSyntaxError, message, keyword, f"keywords: {_KNOWN}")
     return made
 
 

@@ -85,7 +85,7 @@ def _head(ctx: Ctx, call: ast.Call, name: str) -> _Head:
         else:
             known = "init_values, attrs" + (", stage" if name == "pipeline" else "")
             message = f"Unknown keyword argument '{key}' in pl.{name}()"
-            ctx.fail(ParserSyntaxError, message, value, f"keywords: {known}")
+            ctx.fail(ParserSyntaxError, message, keyword, f"keywords: {known}")
     if name == "pipeline" and "pipeline_stages" not in head.attrs:
         ctx.fail(ParserSyntaxError, "pl.pipeline() requires stage= (positive integer)", call, "add stage=2")
     if not head.bounds:
@@ -231,7 +231,7 @@ def _while_ssa(ctx: Ctx, node: ast.For, call: ast.Call) -> None:
     for keyword in call.keywords:
         if keyword.arg != "init_values":
             message = f"Unknown keyword argument '{keyword.arg}' in pl.while_()"
-            ctx.fail(ParserSyntaxError, message, keyword.value, "keywords: init_values")
+            ctx.fail(ParserSyntaxError, message, keyword, "keywords: init_values")
         head.inits = _init_values(ctx, keyword.value)
     if call.args or not head.inits:
         ctx.fail(ParserSyntaxError, "pl.while_() takes init_values=(...)", call, "pl.while_(init_values=(x,))")

@@ -115,7 +115,7 @@ def _slots(ctx: Ctx, node: ast.Call) -> int:
             return value
         if keyword.arg != "name":
             message = f"Unknown keyword argument '{keyword.arg}' in pl.MemRef()"
-            ctx.fail(ParserTypeError, message, keyword.value, "keywords: name, slots")
+            ctx.fail(ParserTypeError, message, keyword, "keywords: name, slots")
     return 1
 
 

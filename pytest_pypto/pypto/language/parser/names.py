@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ...ir.expr import Var
 
 
 class _Missing:
@@ -20,11 +19,14 @@ MISSING: Final = _Missing()
 
 @dataclass(slots=True)
 class Frame:
-    """One scope. `leaked` are names defined in an inner scope that stay visible after it."""
+    """One scope. Names mean variables; parameters of inline functions may mean any expression, or a Python number.
+
+    `leaked` are names defined in an inner scope that stay visible after it.
+    """
 
     isolated: bool = False
-    names: dict[str, Var] = field(default_factory=dict)
-    leaked: dict[str, Var] = field(default_factory=dict)
+    names: dict[str, Any] = field(default_factory=dict)
+    leaked: dict[str, Any] = field(default_factory=dict)
 
 
 class Scopes:
@@ -35,8 +37,8 @@ class Scopes:
     def __init__(self) -> None:
         self.frames: list[Frame] = [Frame()]
 
-    def find(self, name: str) -> Var | None:
-        """The variable called `name`, innermost scope first."""
+    def find(self, name: str) -> Any:
+        """What `name` means, innermost scope first, or None."""
         for frame in reversed(self.frames):
             found = frame.names.get(name)
             if found is None:
@@ -45,8 +47,8 @@ class Scopes:
                 return found
         return None
 
-    def found_in_this_frame(self, name: str) -> Var | None:
-        """The variable called `name` that the innermost scope itself defined."""
+    def found_in_this_frame(self, name: str) -> Any:
+        """What the innermost scope itself defined as `name`, or None."""
         return self.frames[-1].names.get(name)
 
     def has_only_leaked(self, name: str) -> bool:
@@ -58,10 +60,10 @@ class Scopes:
                 return True
         return False
 
-    def define(self, name: str, var: Var) -> None:
+    def define(self, name: str, value: Any) -> None:
         """Bind `name` in the innermost scope."""
         frame = self.frames[-1]
-        frame.names[name] = var
+        frame.names[name] = value
         frame.leaked.pop(name, None)
 
     def push(self, isolated: bool = False) -> None:

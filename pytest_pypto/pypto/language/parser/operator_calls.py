@@ -10,7 +10,7 @@ from typing import Any
 
 from ...ir import expr as e
 from ...ir import op_table
-from ...ir.dtypes import FP32, INDEX, DataType
+from ...ir.dtypes import DataType
 from ...ir.enums import CAST_MODES
 from ...ir.types import Type
 from .attributes import call_attrs
@@ -231,15 +231,9 @@ def _full(ctx: Ctx, node: ast.Call) -> Layout | None:
     dtype = kwargs.get("dtype")
     if not isinstance(dtype, DataType) or type(literal) not in (int, float):
         return None
-    return [args[0], fill_value(literal, dtype, ctx, value)], kwargs, attrs
+    from ...ir.op.level import fill_value
 
-
-def fill_value(literal: int | float, dtype: DataType, ctx: Ctx, node: ast.AST) -> e.Expr:
-    """The fill constant of `full`: of the element type when the literal is of that kind."""
-    span = ctx.span(node)
-    if isinstance(literal, float):
-        return e.ConstFloat(literal, dtype if dtype.is_float() else FP32, span)
-    return e.ConstInt(literal, dtype if dtype.is_int() else INDEX, span)
+    return [args[0], fill_value(literal, dtype, ctx.span(value))], kwargs, attrs
 
 
 def _task_dummy(ctx: Ctx, node: ast.Call) -> Layout | None:

@@ -102,7 +102,7 @@ def _split(ctx: Ctx, call: ast.Call, made: Optimizations, where: str) -> None:
     for keyword in call.keywords:
         if keyword.arg != "slot_num":
             message = f"Unknown keyword argument '{keyword.arg}' in pl.split()"
-            ctx.fail(ParserSyntaxError, message, keyword.value, "use pl.cross_core_slot(slot_num=N) for the ring depth")
+            ctx.fail(ParserSyntaxError, message, keyword, "use pl.cross_core_slot(slot_num=N) for the ring depth")
         from .expressions import warn
 
         warn(ctx, "pl.split(slot_num=) is deprecated: use pl.cross_core_slot(slot_num=)", call, DeprecationWarning)

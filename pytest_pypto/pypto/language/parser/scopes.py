@@ -109,12 +109,17 @@ def _check_regions(ctx: Ctx, chosen: Optimizations, body: s.Stmt, call: ast.AST)
     )
 
 
+def _arguments(call: ast.Call, *names: str) -> list[tuple[str, ast.expr, ast.AST]]:
+    """(name, value, place) of every argument; the first ones may be given by position."""
+    positional: list[tuple[str, ast.expr, ast.AST]] = [(n, a, a) for n, a in zip(names, call.args, strict=False)]
+    return positional + [(k.arg or "**", k.value, k) for k in call.keywords]
+
+
 def _at_options(ctx: Ctx, call: ast.Call) -> _Options:
     made = _Options()
     if len(call.args) > 2:
         ctx.fail(ParserSyntaxError, "pl.at() takes level and role by position", call.args[2], f"keywords: {_AT}")
-    pairs = [*zip(("level", "role"), call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
-    for key, value in pairs:
+    for key, value, place in _arguments(call, "level", "role"):
         if key == "level":
             made.level = member(ctx, value, Level, "level=")
         elif key == "role":
@@ -125,7 +130,7 @@ def _at_options(ctx: Ctx, call: ast.Call) -> _Options:
             made.chosen = optimizations(ctx, value, "pl.at")
         elif not _scope_attr(ctx, key, value, made.attrs, "pl.at()"):
             message = f"Unknown keyword argument '{key}' in pl.at()"
-            ctx.fail(ParserSyntaxError, message, value, f"keywords: {_AT}")
+            ctx.fail(ParserSyntaxError, message, place, f"keywords: {_AT}")
     return made
 
 
@@ -177,8 +182,7 @@ def _spmd_options(ctx: Ctx, call: ast.Call, task: ast.Name | None) -> _Spmd:
     made = _Spmd()
     if len(call.args) > 1:
         ctx.fail(ParserSyntaxError, "pl.spmd() takes the number of blocks by position", call.args[1])
-    pairs = [*zip(("core_num",), call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
-    for key, value in pairs:
+    for key, value, place in _arguments(call, "core_num"):
         if key == "core_num":
             made.core_num = _core_num(ctx, value)
         elif key == "sync_start":
@@ -194,7 +198,7 @@ def _spmd_options(ctx: Ctx, call: ast.Call, task: ast.Name | None) -> _Spmd:
             ctx.fail(ParserSyntaxError, "deps= of pl.spmd() needs the `as tid` form", value, hint)
         elif key not in ("deps", "allow_early_resolve") or not _scope_attr(ctx, key, value, made.attrs, "pl.spmd()"):
             message = f"Unknown keyword argument '{key}' in pl.spmd()"
-            ctx.fail(ParserSyntaxError, message, value, f"keywords: {_SPMD}")
+            ctx.fail(ParserSyntaxError, message, place, f"keywords: {_SPMD}")
     if made.core_num is None:
         ctx.fail(ParserSyntaxError, "pl.spmd() requires the number of blocks", call, "pl.spmd(4)")
     return made
@@ -341,7 +345,7 @@ def _split_aiv_options(ctx: Ctx, call: ast.Call) -> SplitMode:
     for keyword in call.keywords:
         if keyword.arg != "mode":
             message = f"Unknown keyword argument '{keyword.arg}' in pl.split_aiv()"
-            ctx.fail(ParserSyntaxError, message, keyword.value, "keywords: mode")
+            ctx.fail(ParserSyntaxError, message, keyword, "keywords: mode")
         mode = member(ctx, keyword.value, SplitMode, "mode=")
     if mode is None:
         ctx.fail(ParserSyntaxError, "pl.split_aiv() requires mode=", call, "add mode=pl.SplitMode.UP_DOWN")
@@ -356,7 +360,7 @@ def _cluster(ctx: Ctx, node: ast.With, call: ast.Call, task: ast.Name | None) ->
     for keyword in call.keywords:
         if keyword.arg != "name_hint":
             message = f"Unknown keyword argument '{keyword.arg}' in pl.cluster()"
-            ctx.fail(ParserSyntaxError, message, keyword.value, "keywords: name_hint")
+            ctx.fail(ParserSyntaxError, message, keyword, "keywords: name_hint")
         hint = identifier(ctx, keyword.value, "name_hint=")
     if call.args:
         ctx.fail(ParserSyntaxError, "pl.cluster() takes name_hint= only", call.args[0])

@@ -124,10 +124,13 @@ def _continue(ctx: Ctx, node: ast.Continue) -> None:
 
 
 def _jump(ctx: Ctx, node: ast.stmt, word: str) -> None:
-    kind = ctx.loops[-1].kind if ctx.loops else "no"
-    if kind in ("parallel", "unroll", "split_aiv", "spmd", "no"):
-        where = f"{kind} loops" if kind != "no" else "straight code"
-        ctx.fail(InvalidOperationError, f"'{word}' not supported in {where}", node, "use pl.range() or while")
+    if not ctx.loops:
+        what = "'break' outside loop" if word == "break" else "'continue' not properly in loop"
+        name, line = ctx.source.filename, node.lineno
+        raise SyntaxError(f"Failed to compile code from {name}: {what} ({name}, line {line})")
+    kind = ctx.loops[-1].kind
+    if kind in ("parallel", "unroll", "split_aiv", "spmd"):
+        ctx.fail(InvalidOperationError, f"'{word}' not supported in {kind} loops", node, "use pl.range() or while")
 
 
 STATEMENTS.update(
@@ -177,7 +180,7 @@ def _func_attr_call(ctx: Ctx, node: ast.stmt) -> ast.Call | None:
     return node.value if path == ("pl", "func_attr") else None
 
 
-def inline_body(ctx: Ctx, inline: Any, bound: dict[str, e.Expr], closure: Closure, node: ast.Call) -> Any:
+def inline_body(ctx: Ctx, inline: Any, bound: dict[str, Any], closure: Closure, node: ast.Call) -> Any:
     """Parse the body of an inline function in place; its parameters are bound in a scope of their own."""
     outer = (ctx.source, ctx.closure, ctx.comments, ctx.inline_returns, ctx.yields)
     lines = [line.rstrip("\n") for line in inline.source_lines]
@@ -187,7 +190,7 @@ def inline_body(ctx: Ctx, inline: Any, bound: dict[str, e.Expr], closure: Closur
     ctx.yields = [*ctx.yields, YieldFrame()]
     ctx.inline_depth += 1
     ctx.scopes.push()
-    ctx.scopes.frames[-1].names.update(bound)  # type: ignore[arg-type]
+    ctx.scopes.frames[-1].names.update(bound)
     returns: list[tuple[e.Expr, ...]] = []
     try:
         ctx.comments = {k: v for k, v in ctx.comments.items() if k >= inline.func_def.body[0].lineno}

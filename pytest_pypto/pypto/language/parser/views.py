@@ -59,7 +59,7 @@ def _fields(ctx: Ctx, node: ast.Call, what: str, known: tuple[str, ...]) -> dict
     for keyword in node.keywords:
         if keyword.arg not in known:
             hint = f"keywords: {', '.join(known)}"
-            ctx.fail(ParserTypeError, f"Unknown keyword argument '{keyword.arg}' in pl.{what}()", keyword.value, hint)
+            ctx.fail(ParserTypeError, f"Unknown keyword argument '{keyword.arg}' in pl.{what}()", keyword, hint)
         given[keyword.arg] = keyword.value
     return given
 
