@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .compile import compile
+
 _MODULES: dict[str, str] = {
     "dtypes": "DataType",
     "span": "Span",
@@ -29,11 +31,19 @@ _MODULES: dict[str, str] = {
     "substitute_expr substitute_stmt deep_clone attach_leading_comments",
     "printer": "python_print python_print_type register_format_callback",
     "builder": "IRBuilder",
+    "compiled_program": "CompiledProgram",
+    "distributed_compiled_program": "DistributedCompiledProgram DistributedConfig",
+    "pass_manager": "PassManager OptimizationStrategy PassDumpLevel",
+    "instruments": "make_roundtrip_instrument PassContext VerificationLevel VerificationMode DiagnosticPhase "
+    "DiagnosticCheck DiagnosticCheckSet",
+    "directions": "input output inout output_existing no_dep scalar_dir make_call",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     module = _HOME.get(name)
     if module is None:
         raise AttributeError(f"module 'pypto.ir' has no attribute {name!r}")

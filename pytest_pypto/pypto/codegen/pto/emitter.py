@@ -69,6 +69,10 @@ class Emitter:
     """Slices that still are views: the sliced tile, row and column, and the storage of the slice itself."""
     reserved: dict[Var, str] = field(default_factory=dict)
     nonnegative: set[Var] = field(default_factory=set)
+    pieces: list[tuple[MemRef, Handle]] = field(default_factory=list)
+    """Handles by the bytes they stand for, when the assembler plans memory."""
+    rings: dict[Var, tuple[str, str]] = field(default_factory=dict)
+    """Multi-slot buffers by base: name and type of the region, when the assembler plans memory."""
     spmd: dict[str, str] = field(default_factory=dict)
     pointers: dict[Var, str] = field(default_factory=dict)
     pipe_offsets: dict[tuple[int, int], int] = field(default_factory=dict)

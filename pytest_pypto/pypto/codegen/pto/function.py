@@ -14,6 +14,7 @@ from ...ir.visitor import calls_in, uses_of, walk_stmts
 from ..errors import CodegenError
 from ..options import CodegenOptions
 from .emitter import Emitter
+from .open_memory import declare_rings
 from .pipe_ops import GM_PIPE_BUFFER, pipe_offsets
 from .statements import emit_body
 from .tensors import declare_tensor, view_lines
@@ -117,6 +118,7 @@ def _reserve_tiles(em: Emitter) -> None:
     for var in found:
         em.reserved[var] = em.names.take(var.name_hint)
     if not em.options.baked_addresses:
+        declare_rings(em, found)
         return
     for var in found:
         assert isinstance(var.type, TileType)

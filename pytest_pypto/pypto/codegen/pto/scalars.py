@@ -100,9 +100,9 @@ def _binary(em: Emitter, expr: e.BinaryExpr) -> ScalarValue:
     dtype = _dtype(expr.left)
     if isinstance(expr, (e.FloorDiv, e.FloorMod)) and dtype.is_signed_int() and not _floors_like_division(em, expr):
         return _floored(em, expr)
-    left, right = scalar(em, expr.left), scalar(em, expr.right)
-    right = _matched(em, right, _dtype(expr.right), dtype)
     kind = type(expr)
+    left = _divisibility(em, expr) or scalar(em, expr.left)
+    right = _matched(em, scalar(em, expr.right), _dtype(expr.right), dtype)
     if kind in _COMPARE:
         signed, unsigned, floating = _COMPARE[kind]
         if dtype.is_float():
@@ -112,6 +112,16 @@ def _binary(em: Emitter, expr: e.BinaryExpr) -> ScalarValue:
         made = arith(em, op, [left.name, right.name], left.type_text)
         return ScalarValue(made.name, "i1")
     return arith(em, _operator(em, expr, dtype), [left.name, right.name], left.type_text)
+
+
+def _divisibility(em: Emitter, expr: e.BinaryExpr) -> ScalarValue | None:
+    """The remainder in `x % n == 0` and `x % n != 0`, whose sign does not matter; None for anything else."""
+    inner = expr.left
+    zero = isinstance(expr, (e.Eq, e.Ne)) and e.const_value(expr.right) == 0
+    if not zero or not isinstance(inner, e.FloorMod) or not _dtype(inner).is_signed_int():
+        return None
+    left, right = scalar(em, inner.left), scalar(em, inner.right)
+    return arith(em, "remsi", [left.name, right.name], left.type_text)
 
 
 def _operator(em: Emitter, expr: e.BinaryExpr, dtype: DataType) -> str:

@@ -42,6 +42,9 @@ def _emit(em: Emitter, stmt: s.Stmt, last: bool) -> None:
     elif isinstance(stmt, s.ReturnStmt):
         if not last:
             raise em.fail("return is only possible at the end of a kernel", stmt.span)
+        for value in stmt.value:
+            if isinstance(value.type, TensorType):
+                em.tensor(value)
     elif isinstance(stmt, s.ScopeStmt) and isinstance(stmt, (s.RuntimeScopeStmt, s.SplitAivScopeStmt)):
         emit_body(em, stmt.body)
     else:

@@ -41,8 +41,9 @@ def _note_constant(em: Emitter, expr: Expr) -> None:
 def view_lines(em: Emitter) -> list[str]:
     """Text of the views that the body needs, in parameter order."""
     body, em.body = em.body, []
-    for arg in em.roots.values():
-        if arg.used and arg.view and arg.param in em.func.params:
+    for param in em.func.params:
+        arg = em.roots.get(param)
+        if arg is not None and arg.used and arg.view:
             _write_view(em, arg)
     lines, em.body = em.body, body
     return lines

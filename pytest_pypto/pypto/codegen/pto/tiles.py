@@ -32,11 +32,16 @@ def allocate(em: Emitter, var: Var, span: Span | None = None) -> Handle:
     """Write the `alloc_tile` of a tile variable and remember its handle."""
     type_ = tile_type(var)
     assert type_.memref is not None
-    handle = Handle(_reserved_name(em, var), tile_text(type_), type_.memref)
-    em.tiles[var] = handle
-    place = "" if not em.options.baked_addresses else f"addr = {address(em, type_.memref)} "
+    name = _reserved_name(em, var)
+    if not em.options.baked_addresses:
+        from .open_memory import open_handle
+
+        em.tiles[var] = open_handle(em, var, name, span)
+        return em.tiles[var]
+    handle = em.tiles[var] = Handle(name, tile_text(type_), type_.memref)
+    place = address(em, type_.memref)
     rows, cols = valid_operands(em, type_)
-    em.line(f"{handle.name} = pto.alloc_tile {place}valid_row = {rows} valid_col = {cols} : {handle.type_text}", span)
+    em.line(f"{name} = pto.alloc_tile addr = {place} valid_row = {rows} valid_col = {cols} : {handle.type_text}", span)
     return handle
 
 

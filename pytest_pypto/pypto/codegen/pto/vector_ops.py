@@ -42,6 +42,8 @@ def emit_instruction(em: Emitter, call: Call, target: Handle, spec: Instruction)
     picked = call.args if spec.operands is None else tuple(call.args[i] for i in spec.operands if i < len(call.args))
     element = target_element(call)
     values = [operand(em, materialised(em, call, a), element) for a in picked]
+    if spec.mnemonic == "tmov" and values[0].name == target.name:
+        return  # source and destination are one handle
     names = ", ".join(v.name for v in values)
     types = ", ".join(v.type_text for v in values)
     inside = spec.inside(em, call)
@@ -53,8 +55,8 @@ def emit_instruction(em: Emitter, call: Call, target: Handle, spec: Instruction)
 
 
 def target_element(call: Call) -> DataType | None:
-    """The element type that literals among the operands take: that of the first tile operand, else of the result."""
-    for arg in call.args:
+    """The element type literals take: that of the first tile operand (behind a mask), else of the result."""
+    for arg in call.args[1:] if call.op.name == "tile.sels" else call.args:
         if isinstance(arg.type, TileType):
             return arg.type.dtype
     return call.type.dtype if isinstance(call.type, TileType) else None

@@ -1,0 +1,11 @@
+"""Handles and configuration of programs above chip level, under their public import name."""
+
+from __future__ import annotations
+
+from ..lazy import lazy_names
+
+__all__ = ["DistributedCompiledProgram", "DistributedConfig"]
+_BASE = __name__.rsplit(".", 2)[0]
+__getattr__, __dir__ = lazy_names(
+    __name__, {f"{_BASE}.runtime.distributed": "DistributedCompiledProgram DistributedConfig"}, globals()
+)
