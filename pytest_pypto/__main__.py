@@ -34,6 +34,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("file", type=Path, help="the script")
     run.add_argument("args", nargs=argparse.REMAINDER, help="arguments of the script")
     run.set_defaults(action=_run)
+    info = actions.add_parser("info", help="versions, the PyPTO in force, its operators and passes")
+    _toolchain_flag(info)
+    info.set_defaults(action=_info)
     tool = actions.add_parser("tool", help="a tool of the embedded PyPTO (also: pypto-embedded TOOL)")
     tool.add_argument("args", nargs=argparse.REMAINDER, help=", ".join(TOOLS))
     tool.set_defaults(action=lambda args: tools(args.args))
@@ -54,6 +57,17 @@ def _run(args: argparse.Namespace) -> int:
     sys.argv = [str(args.file), *args.args]
     sys.path[0] = str(args.file.resolve().parent)
     runpy.run_path(str(args.file), run_name="__main__")
+    return 0
+
+
+def _info(args: argparse.Namespace) -> int:
+    try:
+        chosen = toolchain.activate(args.toolchain)
+    except toolchain.ToolchainError as exc:
+        return _complain(str(exc).replace("--pypto-toolchain", "--toolchain"))
+    from pytest_pypto.info import describe
+
+    sys.stdout.writelines(f"{line}\n" for line in describe(chosen))
     return 0
 
 

@@ -146,7 +146,7 @@ class _Compared:
         self.actual, self.expected, self.tolerance = actual, expected, tolerance
         a, b = wide(actual), wide(expected)
         same = _same_bits(actual, expected, a, b)
-        self.error = (a - b).abs()
+        self.error = _error(actual, expected, a, b)
         packed = dtype_name(expected.dtype) == PACKED  # bit patterns, which are equal or not
         self.allowed = torch.zeros_like(b) if packed else tolerance.atol + tolerance.rtol * b.abs()
         finite = torch.isfinite(a) & torch.isfinite(b)
@@ -213,6 +213,15 @@ def _same_bits(actual: torch.Tensor, expected: torch.Tensor, a: torch.Tensor, b:
     if actual.dtype in (torch.int64, torch.uint64):
         return actual.view(torch.int64) == expected.view(torch.int64)
     return a == b
+
+
+def _error(actual: torch.Tensor, expected: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Absolute difference in float64; of 64-bit integers exactly, as far as float64 can say it."""
+    error = (a - b).abs()
+    if actual.dtype in (torch.int64, torch.uint64):
+        exact = (actual.view(torch.int64) - expected.view(torch.int64)).abs().double()
+        return torch.where(error < 2.0**52, exact, error)
+    return error
 
 
 def _number(x: torch.Tensor, flat: int) -> Any:

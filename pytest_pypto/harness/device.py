@@ -60,10 +60,10 @@ def findings_of(source: Any) -> tuple[Finding, ...]:
 
 
 def _finding(item: Any) -> Finding:
-    severity = str(getattr(item, "severity", "error")).rpartition(".")[2].lower()
-    place = str(getattr(item, "where", "") or getattr(item, "place", "") or "")
-    kind = str(getattr(item, "kind", type(item).__name__))
-    return Finding(kind, str(getattr(item, "message", item)), place, "advice" if severity == "advice" else "error")
+    other = getattr(item, "other", None)
+    message = str(getattr(item, "message", item)) + (f"\nthe other party: {other}" if other is not None else "")
+    kind, where = str(getattr(item, "kind", type(item).__name__)), str(getattr(item, "site", ""))
+    return Finding(kind, message, where, "advice" if getattr(item, "severity", "error") == "advice" else "error")
 
 
 def device(case: Case, facts: Accumulation) -> LayerResult:

@@ -13,7 +13,7 @@ from typing import Any
 from pytest_pypto.harness.errors import CaseError
 
 _SCOPE = re.compile(r"^(?P<indent>\s*)with pl\.at\(level=pl\.Level\.CORE_GROUP(?P<rest>.*)\)(?P<tail>.*):\s*$")
-_SPLIT = re.compile(r"pl\.split\(pl\.SplitMode\.\w+\)")
+_SPLIT = re.compile(r"pl\.split\(.*\)")
 _LIST = re.compile(r", optimizations=\[(?P<items>[^\[\]]*)\]")
 _REGION = re.compile(r"\bpl\.split_aiv\(")
 NONE_FOUND = (
@@ -75,12 +75,22 @@ def _has_region(lines: list[str], number: int, indent: int) -> bool:
 def _options(rest: str, name: str) -> str:
     """Arguments of `pl.at` after the level, with the split replaced, added or removed."""
     found = _LIST.search(rest)
-    items = [i.strip() for i in found["items"].split(",") if i.strip()] if found else []
-    items = [item for item in items if not _SPLIT.fullmatch(item)]
+    items = [item for item in _items(found["items"] if found else "") if not _SPLIT.fullmatch(item)]
     if name != "NONE":
         items.append(f"pl.split(pl.SplitMode.{name})")
     listed = f", optimizations=[{', '.join(items)}]" if items else ""
     return rest[: found.start()] + listed + rest[found.end() :] if found else rest + listed
+
+
+def _items(text: str) -> list[str]:
+    """Parts between the commas that stand outside parentheses."""
+    parts, depth, start = [], 0, 0
+    for at, char in enumerate(text):
+        depth += (char == "(") - (char == ")")
+        if char == "," and not depth:
+            parts.append(text[start:at])
+            start = at + 1
+    return [part.strip() for part in (*parts, text[start:]) if part.strip()]
 
 
 SourceMap = dict[int, tuple[str, int, int]]
