@@ -5,49 +5,27 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from . import passes as _package
 from .lazy import lazy_names
+from .pypto_core import passes
+
+# The package `passes` holds the compiler's own modules; the public name is the vendor's core module. Importing the
+# package first and the module second leaves the public one as the attribute, whatever is imported later.
+assert _package is not passes
 
 __version__ = "0.1.0"
 
 _SUBMODULES = {
     name: f"{__name__}.{name}"
-    for name in [
-        "backend",
-        "codegen",
-        "compile_profiling",
-        "debug",
-        "ir",
-        "jit",
-        "language",
-        "pypto_core",
-        "runtime",
-        "testing",
-        "tools",
-    ]
-} | {"passes": f"{__name__}.pypto_core.passes"}
-_DTYPES = [
-    "BOOL",
-    "INT4",
-    "INT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "UINT4",
-    "UINT8",
-    "UINT16",
-    "UINT32",
-    "UINT64",
-    "FP4",
-    "FP8E4M3FN",
-    "FP8E5M2",
-    "FP8E8M0",
-    "FP16",
-    "FP32",
-    "BF16",
-    "HF4",
-    "HF8",
-    "INDEX",
-]
+    for name in (
+        *("backend", "codegen", "compile_profiling", "debug", "device", "ir", "jit", "language", "pypto_core"),
+        *("runtime", "testing", "tools"),
+    )
+}
+_DTYPES = (
+    *("BOOL", "INT4", "INT8", "INT16", "INT32", "INT64", "UINT4", "UINT8", "UINT16", "UINT32", "UINT64"),
+    *("FP4", "FP8E4M3FN", "FP8E5M2", "FP8E8M0", "FP16", "FP32", "BF16", "HF4", "HF8", "INDEX"),
+)
 _get, _listing = lazy_names(
     __name__,
     {
@@ -69,10 +47,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
-        module = importlib.import_module(_SUBMODULES[name])
-        if name == "passes":
-            globals()[name] = module
-        return module
+        return importlib.import_module(_SUBMODULES[name])
     if name.startswith("DT_") and name[3:] in _DTYPES:
         value = getattr(_get("DataType"), name[3:])
         globals()[name] = value

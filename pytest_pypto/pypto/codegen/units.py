@@ -76,7 +76,8 @@ def group_members(group: Function, program: Program) -> tuple[Function, ...]:
 
 def kernel_units(program: Program) -> list[Unit]:
     """All units: groups first, then the kernels in no group, each sorted by name."""
-    units, grouped = [], set()
+    units: list[Unit] = []
+    grouped: set[str] = set()
     for func in program.functions.values():
         if func.func_type is FunctionType.Group:
             members = group_members(func, program)

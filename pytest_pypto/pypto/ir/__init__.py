@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .compile import compile
+from .compile import compile as compile
 
 _MODULES: dict[str, str] = {
     "dtypes": "DataType",
@@ -31,6 +31,12 @@ _MODULES: dict[str, str] = {
     "substitute_expr substitute_stmt deep_clone attach_leading_comments",
     "printer": "python_print python_print_type register_format_callback",
     "builder": "IRBuilder",
+    "call_types": "deduce_call_return_type",
+    "serialization": "serialize deserialize serialize_to_file deserialize_from_file",
+    "analysis": "ParentStmtAnalysis ArgEffect WriteChannel get_op_arg_effect get_op_memory_spec get_op_write_channel "
+    "op_has_declared_arg_effect op_has_declared_arg_effects",
+    "op_conversion": "ConversionContext op_conversion register_op_conversion register_op_conversion_custom "
+    "has_op_conversion",
     "compiled_program": "CompiledProgram",
     "distributed_compiled_program": "DistributedCompiledProgram DistributedConfig",
     "pass_manager": "PassManager OptimizationStrategy PassDumpLevel",
@@ -39,18 +45,42 @@ _MODULES: dict[str, str] = {
     "directions": "input output inout output_existing no_dep scalar_dir make_call",
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names.split()}
+_MEMBERS: dict[str, str] = {
+    "Level": "AIC AIV CHIP CHIP_DIE CLUSTER_0 CLUSTER_1 CLUSTER_2 CORE_GROUP GLOBAL HOST",
+    "PipeType": "ALL FIX M MTE1 MTE2 MTE3 S V",
+    "MemorySpace": "Acc Bias DDR Left LeftScale Mat Right RightScale ScalarLocal Vec",
+    "DataType": "BF16 BOOL FP16 FP32 FP4 FP8E4M3FN FP8E5M2 FP8E8M0 HF4 HF8 INDEX INT16 INT32 INT4 INT64 INT8 UINT16 "
+    "UINT32 UINT4 UINT64 UINT8",
+    "CoreType": "CUBE VECTOR",
+    "ScopeKind": "Cluster CommDomain Hierarchy Runtime SplitAiv",
+    "TensorLayout": "DN MX_A_ZZ MX_B_NN ND NZ",
+    "FunctionType": "Graph Group InCore Inline Opaque Orchestration Spmd",
+    "ParamDirection": "In InOut Out",
+    "SplitMode": "LEFT_RIGHT NONE UP_DOWN",
+    "Role": "Orchestrator SubWorker",
+    "ForKind": "Parallel Pipeline Sequential Unroll",
+    "InlineLanguage": "Python",
+    "TileLayout": "col_major none_box row_major",
+    "PadValue": "max min null zero",
+}
+"""Enumeration members and dtypes that are also names of the module."""
+_OWNER = {name: owner for owner, names in _MEMBERS.items() for name in names.split()}
+_SUBMODULES = ("op", "ops", "utils", "operators", "type")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
     module = _HOME.get(name)
-    if module is None:
+    if module is not None:
+        value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    elif name in _OWNER:
+        value = getattr(__getattr__(_OWNER[name]), name)
+    elif name in _MODULES or name in _SUBMODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    else:
         raise AttributeError(f"module 'pypto.ir' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_OWNER})

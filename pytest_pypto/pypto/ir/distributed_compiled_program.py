@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..lazy import lazy_names
 
-__all__ = ["DistributedCompiledProgram", "DistributedConfig"]
+__all__ = ["DistributedCompiledProgram", "DistributedConfig"]  # noqa: F822  lazy names
 _BASE = __name__.rsplit(".", 2)[0]
 __getattr__, __dir__ = lazy_names(
     __name__, {f"{_BASE}.runtime.distributed": "DistributedCompiledProgram DistributedConfig"}, globals()

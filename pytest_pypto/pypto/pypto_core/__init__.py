@@ -13,7 +13,8 @@ _get, _listing = lazy_names(
     __name__,
     {
         f"{_BASE}.errors": "Error InternalError check internal_check internal_check_span",
-        f"{_BASE}.logs": "LogLevel set_log_level get_log_level log_debug log_info log_warn log_error log_fatal log_event",
+        f"{_BASE}.logs": "LogLevel set_log_level get_log_level log_debug log_info log_warn log_error log_fatal "
+        "log_event",
         f"{_BASE}.ir.dtypes": "DataType",
     },
     globals(),

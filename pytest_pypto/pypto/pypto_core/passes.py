@@ -7,10 +7,12 @@ not have is an error that says so.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..lazy import lazy_names
-from ..passes.base import Pass
+
+if TYPE_CHECKING:
+    from ..passes.base import Pass
 
 _BASE = __name__.rsplit(".", 2)[0] + ".passes"
 _get, _listing = lazy_names(

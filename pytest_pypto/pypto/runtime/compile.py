@@ -312,6 +312,7 @@ def _handle(program: Program, directory: Path, arch: BackendType, target: str) -
     from .debug.run_script_writer import write_run_script
 
     compiled = CompiledProgram(program, directory, backend_type=arch, platform=target)
-    for sub in [compiled[name] for name in compiled.orchestration_names] or [compiled]:
-        write_run_script(sub.output_dir, sub.params, target)
+    parts = [compiled[name] for name in compiled.orchestration_names]
+    for part in parts or (compiled,):
+        write_run_script(part.output_dir, part.params, target)
     return compiled

@@ -10,7 +10,7 @@ import inspect
 import warnings
 from dataclasses import dataclass, fields
 from functools import wraps
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..backend import BackendType
 from ..passes.context import MemoryPlanner
@@ -67,6 +67,17 @@ class RunConfig:
     analyze_auto_scopes_for_deps: bool = False
     memory_planner: MemoryPlanner | None = None
     dump_ptoas_passes: bool = False
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            platform: str | None = None,
+            backend_type: BackendType | None = None,
+            enable_l2_swimlane: int | None = None,
+            **values: Any,
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if not isinstance(self.arch, BackendType):
@@ -187,7 +198,7 @@ def _accept_aliases() -> None:
     first = inspect.Parameter("platform", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="str | None")
     shown = list(known.parameters.values())
     init.__signature__ = known.replace(parameters=[shown[0], first, *shown[1:]])  # type: ignore[attr-defined]
-    RunConfig.__init__ = init  # type: ignore[method-assign, assignment]
+    RunConfig.__init__ = init  # type: ignore[method-assign]
 
 
 _accept_aliases()

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from ..backend import BackendType
 from .device_tensor import DeviceTensor, StackedDeviceTensor
 from .options import DfxOptions, RunOptions
-from .platforms import ExecutionMode, parse_platform, simulator_of
 from .rings import RULES, effective_ring
 from .torch_bridge import as_array, as_tensor
 
@@ -55,7 +53,7 @@ def settings_for(options: RunOptions, artifact: Path, base: DeviceSettings | Non
     from ..device import DeviceSettings, DfxSettings
 
     start = base if base is not None else DeviceSettings.strict() if sanitizers_wanted() else DeviceSettings()
-    rings = {
+    rings: dict[str, Any] = {
         rule.field: effective_ring(rule, getattr(options, rule.field), getattr(DeviceSettings(), rule.field))
         for rule in RULES
     }
@@ -71,27 +69,6 @@ def settings_for(options: RunOptions, artifact: Path, base: DeviceSettings | Non
     made: DeviceSettings = replace(start, platform=options.platform, dfx=files, **rings)
     changes = _overrides.get()
     return replace(made, **changes) if changes else made
-
-
-def check_platform(label: str, artifact_backend: BackendType, artifact_platform: str, platform: str) -> None:
-    """A dispatch may change the suffix of the platform, not the architecture, and needs a simulator here.
-
-    Raises:
-        ValueError: the artifact was compiled for the other architecture.
-        RuntimeError: the platform is hardware.
-    """
-    arch, mode = parse_platform(platform)
-    if arch is not artifact_backend:
-        raise ValueError(
-            f"{label} was compiled for {artifact_backend.name} (platform '{artifact_platform}') and cannot run on "
-            f"platform '{platform}' ({arch.name}); compile with platform='{platform}', or pass a RunConfig with "
-            f"platform='{simulator_of(artifact_platform)}' (a RunConfig without platform means 'a2a3sim')"
-        )
-    if mode is ExecutionMode.ONBOARD:
-        raise RuntimeError(
-            f"platform '{platform}' is hardware, which the embedded toolchain cannot drive; "
-            f"dispatch on '{simulator_of(platform)}', the simulator of the same architecture"
-        )
 
 
 def dispatch(artifact: Path, values: Sequence[Any], settings: DeviceSettings) -> tuple[Any, DeviceResult]:

@@ -44,3 +44,24 @@ def parse_platform(name: object) -> tuple[BackendType, ExecutionMode]:
 def simulator_of(name: str) -> str:
     """The simulator platform of the same architecture."""
     return platform_name(parse_platform(name)[0], ExecutionMode.SIM)
+
+
+def check_platform(label: str, artifact_backend: BackendType, artifact_platform: str, platform: str) -> None:
+    """A dispatch may change the suffix of the platform, not the architecture, and needs a simulator here.
+
+    Raises:
+        ValueError: the artifact was compiled for the other architecture.
+        RuntimeError: the platform is hardware.
+    """
+    arch, mode = parse_platform(platform)
+    if arch is not artifact_backend:
+        raise ValueError(
+            f"{label} was compiled for {artifact_backend.name} (platform '{artifact_platform}') and cannot run on "
+            f"platform '{platform}' ({arch.name}); compile with platform='{platform}', or pass a RunConfig with "
+            f"platform='{simulator_of(artifact_platform)}' (a RunConfig without platform means 'a2a3sim')"
+        )
+    if mode is ExecutionMode.ONBOARD:
+        raise RuntimeError(
+            f"platform '{platform}' is hardware, which the embedded toolchain cannot drive; "
+            f"dispatch on '{simulator_of(platform)}', the simulator of the same architecture"
+        )

@@ -16,8 +16,8 @@ import torch
 from .compiled import _Callable, _dispatch_view
 from .config import RunConfig
 from .device_tensor import DeviceTensor, checked_shape
-from .dispatch import check_platform
 from .options import RunOptions
+from .platforms import check_platform
 
 if TYPE_CHECKING:
     from ..device import DeviceSettings
@@ -344,9 +344,10 @@ class ChipWorker(Worker):
     def _live(self, t: DeviceTensor, where: str) -> torch.Tensor:
         if t.buffer is None:
             raise TypeError(f"{where}a raw-pointer DeviceTensor cannot be dispatched; allocate it with alloc_tensor()")
-        if self._buffers.get(t.data_ptr) is not t.buffer:
+        live = self._buffers.get(t.data_ptr)
+        if live is None or live is not t.buffer:
             raise ValueError(f"{where}{t!r} is not a live allocation owned by this ChipWorker")
-        return t.buffer.tensor()
+        return live.tensor()
 
     def run(self, compiled: Any, *args: Any, config: RunConfig | None = None) -> Any:
         """Dispatch once on this worker's platform and device; a config contributes rings, threads and diagnostics.
