@@ -1,0 +1,58 @@
+"""ConvertTensorToTileOps: kernels compute on tiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..ir import expr as e
+from ..ir import stmt as s
+from ..ir.enums import FunctionType, is_incore_type
+from ..ir.program import Function, Program
+from ..ir.types import TileType
+from ..ir.visitor import calls_in
+from .base import Pass
+from .properties import NORM, SPLIT_ORCH, SSA, TILE_OPS
+from .to_tile.callers import forward_outputs
+from .to_tile.directions import with_directions
+from .to_tile.kernel import Kernel, Output
+
+
+@dataclass(frozen=True)
+class ConvertTensorToTileOps(Pass):
+    """In kernels (InCore functions) every operator on tensors becomes one on tiles.
+
+    Parameters that compute operators consume are loaded once at the head; slices of memory become loads, to Mat where
+    only the cube core reads them; assembles into memory become stores; returned values get Out parameters that the
+    callers create. Valid shapes travel with the tiles. Directions of written In parameters are corrected.
+
+    Raises (PassError): operators that kernels do not have; tiles without constant extents; a tensor that is written
+    both by stores and element by element.
+    """
+
+    name = "ConvertTensorToTileOps"
+    requires = frozenset({SSA, SPLIT_ORCH, NORM})
+    produces = frozenset({SSA, TILE_OPS, NORM, "AivSplitValid"})
+    invalidates = frozenset({"AivSplitValid"})
+
+    def apply(self, program: Program) -> Program:
+        """The program with converted kernels and adapted callers."""
+        outputs: dict[str, list[Output]] = {}
+        functions: list[Function] = []
+        for func in program.functions.values():
+            made = func
+            if func.func_type is FunctionType.InCore and _needs_conversion(func):
+                kernel = Kernel(func, program)
+                made = kernel.convert()
+                if kernel.outputs:
+                    outputs[func.name] = kernel.outputs
+            functions.append(with_directions(made) if is_incore_type(made.func_type) else made)
+        return forward_outputs(program.with_functions(functions), outputs)
+
+
+def _needs_conversion(func: Function) -> bool:
+    """The kernel has tensor operators, or gives back a tile."""
+    if any(isinstance(c, e.Call) and c.op.name.startswith("tensor.") for c in calls_in(func.body)):
+        return True
+    last = s.stmts_of(func.body)[-1:]
+    returned = last[0].value if last and isinstance(last[0], s.ReturnStmt) else ()
+    return any(isinstance(v.type, TileType) for v in returned)

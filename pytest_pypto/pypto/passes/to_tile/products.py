@@ -1,0 +1,110 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+from ...ir import expr as e
+from ...ir import stmt as s
+from ...ir.enums import MemorySpace
+from ...ir.types import TensorType
+from ...ir.visitor import exprs_of, uses_of, walk_stmts
+from .._util import base_name
+from .elementwise import tile_type
+from .kernel import Kernel
+from .table import handles
+
+_CUBE = (MemorySpace.Mat, MemorySpace.Left, MemorySpace.Right)
+
+
+@handles("matmul")
+def matmul(k: Kernel, call: e.Call, base: str, stmt: s.Stmt) -> e.Expr:
+    """Operands in Mat, product in Acc; a narrower `out_dtype` is rounded by the store, or where the value is used."""
+    lhs, rhs = _operands(k, call, 0)
+    op = "tile.matmul" if len(tile_type(lhs).shape) == len(tile_type(rhs).shape) == 2 else "tile.batch_matmul"
+    product = k.emit(op, [lhs, rhs], name=f"{base}__tile", span=call.span)
+    return _rounded(k, call, product, stmt)
+
+
+@handles("matmul_acc")
+def matmul_acc(k: Kernel, call: e.Call, base: str, stmt: s.Stmt) -> e.Expr:
+    """Accumulates in Acc; a running sum that lives in Vec gets the product added."""
+    acc = k.tile(call.args[0])
+    lhs, rhs = _operands(k, call, 1)
+    batched = "batch_" if len(tile_type(lhs).shape) > 2 or len(tile_type(rhs).shape) > 2 else ""
+    rest = [k.value(a) for a in call.args[3:]]
+    if tile_type(acc).space is MemorySpace.Acc:
+        return k.emit(f"tile.{batched}matmul_acc", [acc, lhs, rhs, *rest], name=f"{base}__tile", span=call.span)
+    if rest:
+        raise k.fail(
+            "init_cond of pl.matmul_acc needs an accumulator on the cube core; start from pl.create_tensor(...) or "
+            "from a product",
+            call,
+        )
+    product = k.emit(f"tile.{batched}matmul", [lhs, rhs], name=f"{base}__tile", span=call.span)
+    return k.emit("tile.add", [acc, product], name=f"{base}__tile", span=call.span)
+
+
+def _operands(k: Kernel, call: e.Call, first: int) -> tuple[e.Var, e.Var]:
+    """Both factors as tiles, transposed views last."""
+    for arg in call.args[first : first + 2]:
+        if isinstance(arg.type, TensorType) and len(arg.type.shape) < 2:
+            raise k.fail(
+                f"{call.op.name} of a rank-1 operand cannot be used in a kernel; reshape it to [1, K] or [K, 1]", call
+            )
+    left, right = (_operand(k, arg, call) for arg in call.args[first : first + 2])
+    if call.kwargs.get("a_trans"):
+        left = _transposed(k, left, call)
+    if call.kwargs.get("b_trans"):
+        right = _transposed(k, right, call)
+    return left, right
+
+
+def _operand(k: Kernel, arg: e.Expr, call: e.Call) -> e.Var:
+    """A factor: memory is loaded to Mat; a window that the vector core uses too is loaded a second time."""
+    value = k.value(arg)
+    if isinstance(value, e.Var) and isinstance(value.type, TensorType):
+        return k.load_whole(value, MemorySpace.Mat, f"{value.name_hint}_mat")
+    tile = k.tile(arg)
+    window = k.windows.get(tile)
+    if window is None or tile_type(tile).space is MemorySpace.Mat:
+        return _typed(k, tile, arg, call)
+    if k.facts.roots.of(window.source) in k.facts.written or len(tile_type(tile).shape) != len(window.shape.elements):
+        return tile
+    return k.load(window, MemorySpace.Mat, f"{base_name(tile.name_hint)}_mat", call.span)
+
+
+def _typed(k: Kernel, tile: e.Var, arg: e.Expr, call: e.Call) -> e.Var:
+    """A product that feeds a product is rounded to the type the program states."""
+    assert isinstance(arg.type, TensorType)
+    return k.cast(tile, arg.type.dtype, call.span, "rint")
+
+
+def _transposed(k: Kernel, tile: e.Var, call: e.Call) -> e.Var:
+    """A transposed view in Mat."""
+    if tile_type(tile).space not in _CUBE:
+        name = f"{tile.name_hint}_mat"
+        tile = k.emit("tile.move", [tile], {"target_memory": MemorySpace.Mat}, name=name, span=call.span)
+    return k.emit("tile.transpose_view", [tile], name=f"{tile.name_hint}_t", span=call.span)
+
+
+def _rounded(k: Kernel, call: e.Call, product: e.Var, stmt: s.Stmt) -> e.Expr:
+    """The product itself when it is only stored; else a tile of the stated element type."""
+    assert isinstance(call.type, TensorType)
+    if tile_type(product).dtype is call.type.dtype:
+        return product
+    assert isinstance(stmt, s.AssignStmt)
+    if _only_stored(k, stmt.var):
+        return product
+    return k.cast(product, call.type.dtype, call.span, "rint")
+
+
+def _only_stored(k: Kernel, var: e.Var) -> bool:
+    """Every use is the source of a store to memory, or the return."""
+    for stmt in walk_stmts(k.func.body):
+        for root in exprs_of(stmt):
+            if not any(v is var for v in uses_of(root)):
+                continue
+            stored = isinstance(root, e.Call) and root.op.name == "tensor.assemble" and root.args[1] is var
+            into_memory = stored and isinstance(root, e.Call) and k.facts.in_memory(root.args[0])
+            if not into_memory and not isinstance(stmt, s.ReturnStmt):
+                return False
+    return True
