@@ -22,9 +22,9 @@ NAME_TO_DIRECTION: dict[str, ArgDirection] = {
 DIRECTION_TO_NAME: dict[ArgDirection, str] = {d: n for n, d in NAME_TO_DIRECTION.items()}
 
 __all__ = [
-    "ArgDirection",
     "DIRECTION_TO_NAME",
     "NAME_TO_DIRECTION",
+    "ArgDirection",
     "inout",
     "input",
     "no_dep",

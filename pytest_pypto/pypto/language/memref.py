@@ -43,6 +43,8 @@ def _legacy(args: tuple[Any, ...]) -> e.MemRef:
     space = args[0] if len(args) == 4 else MemorySpace.DDR
     rest = args[-3:]
     if len(args) not in (3, 4) or not isinstance(space, MemorySpace) or not all(type(a) is int for a in rest):
-        raise TypeError(f'unsupported pl.MemRef arguments {args!r}: write pl.MemRef("name") or pl.MemRef(base, offset, size)')
+        raise TypeError(
+            f'unsupported pl.MemRef arguments {args!r}: write pl.MemRef("name") or pl.MemRef(base, offset, size)'
+        )
     address, size, number = rest
     return e.MemRef(f"mem_{space.name.lower()}_{number}", address, size)

@@ -92,7 +92,9 @@ def resolve(ctx: Ctx, node: ast.expr) -> Annotation:
         if maker is not None:
             return Annotation(maker(ctx, node.slice))
         if kind in _DIRECTIONS:
-            ctx.fail(ParserTypeError, f"pl.{kind}[...] is for parameters only", node, f"write {ast.unparse(node.slice)}")
+            ctx.fail(
+                ParserTypeError, f"pl.{kind}[...] is for parameters only", node, f"write {ast.unparse(node.slice)}"
+            )
         _refuse(ctx, node)
     if isinstance(node, ast.Call):
         return _legacy(ctx, node)
@@ -119,9 +121,7 @@ def _kind(ctx: Ctx, node: ast.expr) -> str:
 
 
 def _refuse(ctx: Ctx, node: ast.expr) -> Any:
-    ctx.fail(
-        ParserTypeError, f"Unsupported type annotation: {ast.unparse(node)}", node, f"an annotation is {ACCEPTED}"
-    )
+    ctx.fail(ParserTypeError, f"Unsupported type annotation: {ast.unparse(node)}", node, f"an annotation is {ACCEPTED}")
 
 
 def _plain(ctx: Ctx, node: ast.expr) -> Annotation:
@@ -131,7 +131,9 @@ def _plain(ctx: Ctx, node: ast.expr) -> Annotation:
     if kind == "TaskId":
         return Annotation(t.ScalarType(DataType.TASK_ID))
     if kind in ("Tensor", "Tile", "Scalar", "Array", "Tuple", "DistributedTensor", "Out", "InOut"):
-        example = "[dtype]" if kind == "Scalar" else "[...]" if kind in ("Tuple", "Out", "InOut") else "[[rows, cols], dtype]"
+        example = (
+            "[dtype]" if kind == "Scalar" else "[...]" if kind in ("Tuple", "Out", "InOut") else "[[rows, cols], dtype]"
+        )
         hint = f"write {ast.unparse(node)}{example}"
         ctx.fail(ParserTypeError, f"Incomplete type annotation: {ast.unparse(node)}", node, hint)
     value = ctx.constant(node)
@@ -320,7 +322,9 @@ def _tile(ctx: Ctx, shape: tuple[e.Expr, ...], dtype: DataType, rest: list[ast.e
             view_node = part
             said.add("view")
         elif isinstance(value, TensorLayout):
-            ctx.fail(ParserTypeError, "a tile has no tensor layout", part, "write a pl.TileView(blayout=..., slayout=...)")
+            ctx.fail(
+                ParserTypeError, "a tile has no tensor layout", part, "write a pl.TileView(blayout=..., slayout=...)"
+            )
         else:
             ctx.fail(
                 ParserTypeError,

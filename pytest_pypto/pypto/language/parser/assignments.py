@@ -110,11 +110,10 @@ def bind(ctx: Ctx, name: str, value: e.Expr, type_: t.Type, node: ast.AST) -> e.
             "strict_ssa allows one assignment per name: choose another name",
             previous_span=old.span,
         )
-    if type(old) is e.Var and not ctx.strict and name not in ctx.poisoned and old not in ctx.loop_vars:
-        var = _again(ctx, name, old, type_, node)
-        if var is old:
-            ctx.emit(s.AssignStmt(var, value, span))
-            return var
+    plain = type(old) is e.Var and not ctx.strict and name not in ctx.poisoned and old not in ctx.loop_vars
+    if plain and _again(ctx, name, old, type_, node) is old:
+        ctx.emit(s.AssignStmt(old, value, span))
+        return old
     var = e.Var(name, type_, span)
     ctx.scopes.define(name, var)
     ctx.poisoned.discard(name)
@@ -131,9 +130,7 @@ def _again(ctx: Ctx, name: str, old: e.Var, type_: t.Type, node: ast.AST) -> e.V
         return old
     if ctx.scopes.has_only_leaked(name) and name not in ctx.branch_names:
         return None
-    message = (
-        f"Cannot reassign '{name}' with a different type: was {print_type(old.type)}, got {print_type(type_)}"
-    )
+    message = f"Cannot reassign '{name}' with a different type: was {print_type(old.type)}, got {print_type(type_)}"
     ctx.fail(ParserTypeError, message, node, "choose another name for the new value")
 
 
@@ -308,9 +305,7 @@ def _frame(ctx: Ctx) -> YieldFrame:
     return ctx.yields[-1] if ctx.yields else YieldFrame()
 
 
-def _emit_yield(
-    ctx: Ctx, frame: YieldFrame, values: tuple[e.Expr, ...], names: list[str], node: ast.stmt
-) -> None:
+def _emit_yield(ctx: Ctx, frame: YieldFrame, values: tuple[e.Expr, ...], names: list[str], node: ast.stmt) -> None:
     for name, value in zip(names, values, strict=False):
         frame.values.setdefault(name, value)
     ctx.emit(s.YieldStmt(values, ctx.span(node)))
@@ -355,4 +350,3 @@ def _submit_targets(ctx: Ctx, target: ast.Tuple | ast.List, value: ast.expr, nod
         message = f"pl.submit() gives {count} value(s), the last one the task id, but {len(names)} name(s) take them"
         ctx.fail(ParserSyntaxError, message, target)
     _unpack(ctx, names, made, "_submit_tmp", node)
-

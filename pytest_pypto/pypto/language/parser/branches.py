@@ -51,9 +51,7 @@ def _if(ctx: Ctx, node: ast.If) -> None:
     ctx.emit(s.IfStmt(test, then, other, results, ctx.span(node)))
 
 
-def _branch(
-    ctx: Ctx, body: list[ast.stmt], isolated: bool, node: ast.If
-) -> tuple[s.SeqStmts, YieldFrame, Frame]:
+def _branch(ctx: Ctx, body: list[ast.stmt], isolated: bool, node: ast.If) -> tuple[s.SeqStmts, YieldFrame, Frame]:
     frame = YieldFrame()
     ctx.yields.append(frame)
     ctx.scopes.push(isolated)

@@ -105,7 +105,7 @@ def _read(value: Any, name: str) -> Any:
         return MISSING
     try:
         return getattr(value, name, MISSING)
-    except Exception:  # noqa: BLE001  a property of the author's object failed; report the name as unknown
+    except Exception:
         return MISSING
 
 
@@ -140,7 +140,7 @@ def evaluate(node: ast.expr, lookup: Callable[[ast.expr], Any]) -> Any:
         value = _compute(node, lookup)
     except NotConstant:
         raise
-    except Exception as exc:  # noqa: BLE001  whatever Python says about the operands, it is no constant
+    except Exception as exc:
         raise NotConstant(node) from exc
     return value
 

@@ -57,6 +57,8 @@ class ProgramContext:
     free_names: str = "error"
     in_program: bool = False
     strict: bool = False
+    skipped: dict[str, int] = field(default_factory=dict)
+    """Names that statements of the text would define if it were run, and their lines."""
     constants: dict[str, Any] = field(default_factory=dict)
     """Dotted constants looked up so far."""
 
@@ -106,7 +108,9 @@ class Ctx:
     params: tuple[e.Var, ...] = ()
     dumps: list[e.Var] = field(default_factory=list)
     used_symbols: set[str] = field(default_factory=set)
-    """Dynamic extents that the parameters so far mention."""
+    """Dynamic extents that the function's types so far mention."""
+    symbol_params: dict[str, e.Var] = field(default_factory=dict)
+    """Scalar parameters that are dynamic extents."""
     loop_vars: set[e.Var] = field(default_factory=set)
     branch_names: set[str] = field(default_factory=set)
     """Names assigned in a branch of an if that is still open: its sibling must give them the same type."""
@@ -253,6 +257,9 @@ class Ctx:
         near = difflib.get_close_matches(name, list(dict.fromkeys(self.scopes.visible())), n=1)
         if near:
             error.hint = f"did you mean '{near[0]}'?"
+        if name in self.program.skipped:
+            error.hint = f"line {self.program.skipped[name]} defines '{name}', but text is read without being run"
+            error.hint += ": write a plain constant, or import the file as a module"
         raise error
 
     def symbol(self, name: str) -> e.Var:

@@ -9,7 +9,8 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import CodeType, FrameType, FunctionType as PyFunction
+from types import CodeType, FrameType
+from types import FunctionType as PyFunction
 from typing import Any, overload
 
 from ...ir.enums import FunctionType, Level, Role, SplitMode
@@ -163,8 +164,9 @@ def _definition(tree: ast.Module, code: CodeType, name: str) -> ast.FunctionDef:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == name and _first_line(node) == code.co_firstlineno:
             return node
+    place = f"line {code.co_firstlineno} of {code.co_filename}"
     raise ParserSyntaxError(
-        f"Cannot retrieve source code for '{name}': no `def {name}` in line {code.co_firstlineno} of {code.co_filename}",
+        f"Cannot retrieve source code for '{name}': {place} is no `def {name}`",
         hint="was the file changed after it was imported?",
     )
 

@@ -199,8 +199,10 @@ def _unary(ctx: Ctx, node: ast.UnaryOp) -> Value:
     if op is ast.USub:
         if type(value) in (int, float):
             return -value
-        if isinstance(value, (e.ConstInt, e.ConstFloat)):
-            return type(value)(-value.value, value.dtype, ctx.span(node))
+        if isinstance(value, e.ConstInt):
+            return e.ConstInt(-value.value, value.dtype, ctx.span(node))
+        if isinstance(value, e.ConstFloat):
+            return e.ConstFloat(-value.value, value.dtype, ctx.span(node))
         return apply_scalar(ctx, ops.neg, (_operand(ctx, value, node.operand),), node)
     if op is ast.Not:
         return ops.not_(_operand(ctx, value, node.operand), ctx.span(node))

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...ir import expr as e
 from ...ir.dtypes import INDEX
+from ...ir.span import UNKNOWN
 from ...ir.types import ScalarType
 from ..typing import DynVar, Scalar
 from .constants import NotConstant, evaluate
@@ -78,7 +79,7 @@ def dim_value(ctx: Ctx, value: Any, node: ast.expr | None) -> e.Expr:
     if type(value) is int:
         if not -1 <= value <= INT_MAX:
             ctx.fail(ParserTypeError, f"an extent cannot be {value}", node)
-        return e.ConstInt(value, INDEX, ctx.span(place) if node is not None else e.UNKNOWN)
+        return e.ConstInt(value, INDEX, ctx.span(place) if node is not None else UNKNOWN)
     if isinstance(value, DynVar):
         return shared_symbol(ctx, value)
     if isinstance(value, Scalar):
@@ -90,7 +91,11 @@ def dim_value(ctx: Ctx, value: Any, node: ast.expr | None) -> e.Expr:
 
 
 def shared_symbol(ctx: Ctx, value: DynVar) -> e.Var:
-    """The one variable of a symbol's name in this text."""
+    """The one variable of a symbol's name in this text: the parameter of that name when the function has one."""
+    own = ctx.symbol_params.get(value.name)
+    if own is not None:
+        return own
+    ctx.used_symbols.add(value.name)
     found = ctx.program.symbols.get(value.name)
     if found is None:
         made = value.unwrap()

@@ -167,9 +167,7 @@ def submit(ctx: Ctx, node: ast.Call, want: Type | None = None) -> e.Expr:
     fields = _submit_keywords(ctx, node, verb, attrs)
     deps = fields.pop("deps", ())
     type_ = want if want is not None else _submit_type(signature, args)
-    return e.Submit(
-        e.GlobalVar(callee.attr), args, deps, attrs=attrs, type=type_, span=ctx.span(node), **fields
-    )
+    return e.Submit(e.GlobalVar(callee.attr), args, deps, attrs=attrs, type=type_, span=ctx.span(node), **fields)
 
 
 def _submit_type(signature: Signature, args: Sequence[e.Expr]) -> Type:
@@ -231,7 +229,9 @@ def task_deps(ctx: Ctx, node: ast.expr) -> list[e.Expr]:
     """The dependencies of a submission: task ids, arrays of task ids, `None` (dropped)."""
     items = _dep_items(ctx, node)
     deps = [ctx.expr(i) for i in items if not (isinstance(i, ast.Constant) and i.value is None)]
-    for item, dep in zip([i for i in items if not (isinstance(i, ast.Constant) and i.value is None)], deps, strict=True):
+    for item, dep in zip(
+        [i for i in items if not (isinstance(i, ast.Constant) and i.value is None)], deps, strict=True
+    ):
         if not isinstance(dep.type, (ScalarType, ArrayType)) or dep.type.dtype is not TASK_ID:
             message = f"deps= takes task ids, got {ast.unparse(item)} of type {dep.type}"
             ctx.fail(ParserTypeError, message, item, "a task id comes from out, tid = pl.submit(...)")

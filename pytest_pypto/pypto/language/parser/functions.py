@@ -54,7 +54,9 @@ def options_of(ctx: Ctx, decorator: ast.expr) -> Options:
     if not isinstance(decorator, ast.Call):
         return made
     if decorator.args:
-        ctx.fail(ParserSyntaxError, "@pl.function takes keyword arguments only", decorator.args[0], f"keywords: {_KNOWN}")
+        ctx.fail(
+            ParserSyntaxError, "@pl.function takes keyword arguments only", decorator.args[0], f"keywords: {_KNOWN}"
+        )
     for keyword in decorator.keywords:
         key, value = keyword.arg, keyword.value
         if key in _ENUMS:
@@ -174,7 +176,8 @@ def _parameters(ctx: Ctx, node: ast.FunctionDef) -> list[tuple[e.Var, ParamDirec
             message = f"Parameter '{arg.arg}' missing type annotation"
             ctx.fail(ParserTypeError, message, arg, f"write {arg.arg}: pl.Tensor[[rows, cols], dtype]")
         said = parameter(ctx, arg.annotation)
-        var = _symbol_parameter(ctx, arg, said.type) or e.Var(arg.arg, said.type, ctx.span(arg))
+        var = e.Var(arg.arg, said.type, ctx.span(arg))
+        _note_symbol(ctx, arg, var)
         if ctx.scopes.find(arg.arg) is not None:
             ctx.fail(ParserSyntaxError, f"duplicate parameter '{arg.arg}'", arg)
         ctx.scopes.define(arg.arg, var)
@@ -182,15 +185,15 @@ def _parameters(ctx: Ctx, node: ast.FunctionDef) -> list[tuple[e.Var, ParamDirec
     return made
 
 
-def _symbol_parameter(ctx: Ctx, arg: ast.arg, type_: Any) -> e.Var | None:
+def _note_symbol(ctx: Ctx, arg: ast.arg, var: e.Var) -> None:
     """A scalar parameter named like a dynamic extent from outside becomes that extent for this function."""
     value = ctx.closure.get(arg.arg)
-    if not isinstance(value, DynVar) or not isinstance(type_, ScalarType) or not type_.dtype.is_int():
-        return None
-    if arg.arg in ctx.used_symbols:
+    if not isinstance(value, DynVar) or not isinstance(var.type, ScalarType) or not var.type.dtype.is_int():
+        return
+    if value.name in ctx.used_symbols:
         message = f"parameter '{arg.arg}' is the extent of an earlier parameter: put it first"
         ctx.fail(ParserTypeError, message, arg, f"move '{arg.arg}' before the parameters whose shape uses it")
-    return None
+    ctx.symbol_params[value.name] = var
 
 
 def _kept_as_text(options: Options) -> bool:

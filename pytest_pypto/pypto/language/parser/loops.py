@@ -16,7 +16,7 @@ from .attributes import loop_attrs
 from .branches import condition
 from .context import INDEX_TYPE, STATEMENTS, Ctx, LoopFrame, YieldFrame
 from .diagnostics import ParserSyntaxError
-from .scopes import parse_spmd_for, parse_split_aiv
+from .scopes import parse_split_aiv, parse_spmd_for
 
 _KINDS = {
     "range": ForKind.Sequential,

@@ -48,7 +48,9 @@ def _slot(ctx: Ctx, whole: e.MemRef, node: ast.Subscript) -> e.MemRef:
     place = index_expr(ctx, node.slice)
     value = e.const_value(place)
     if value is not None and not 0 <= value < whole.slot_count_:
-        message = f"Slot index {value} is out of range for '{whole.name_hint}', declared with {whole.slot_count_} slot(s)"
+        message = (
+            f"Slot index {value} is out of range for '{whole.name_hint}', declared with {whole.slot_count_} slot(s)"
+        )
         ctx.fail(ParserTypeError, message, node.slice, f"slots are 0..{whole.slot_count_ - 1}")
     return e.MemRef(
         whole.base_, whole.byte_offset_, whole.size_, whole.span, whole.is_pinned_, whole.slot_count_, place
@@ -103,7 +105,9 @@ def _declared_name(ctx: Ctx, node: ast.Call) -> str:
     if isinstance(first, ast.Constant) and isinstance(first.value, str) and first.value:
         return first.value
     hint = 'write pl.MemRef("scratch"), or keep pl.MemRef() in a variable outside the function and name that'
-    ctx.fail(ParserTypeError, "a declared pl.MemRef in an annotation needs a name (a string literal)", first or node, hint)
+    ctx.fail(
+        ParserTypeError, "a declared pl.MemRef in an annotation needs a name (a string literal)", first or node, hint
+    )
 
 
 def _slots(ctx: Ctx, node: ast.Call) -> int:

@@ -2,7 +2,7 @@
 
 A text is imports, constants (`N = 4`, `D = pl.dynamic("D")`, lists, dtypes, MemRefs, classes of constants), functions
 decorated with `@pl.function`/`@pl.inline`, and classes decorated with `@pl.program`. Any other statement at module
-level is passed over; a name it would have defined is unknown inside the functions, and using it is an error that says so.
+level is passed over; using a name that it would have defined is an error that says so.
 """
 
 from __future__ import annotations
@@ -13,15 +13,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from ...ir.expr import MemRef
 from ...ir.program import Function, Program
 from ...ir.span import Span
-from ..typing import DynVar
 from . import values
-from .constants import NotConstant, dotted, evaluate
+from .constants import NotConstant, evaluate
 from .context import LANGUAGE_MODULES, Ctx, ProgramContext, Signature
-from .diagnostics import ParserError, ParserSyntaxError, UndefinedVariableError
-from .functions import Options, decorator_of, function_context, options_of, parse_function
+from .diagnostics import ParserError, ParserSyntaxError
+from .functions import decorator_of, function_context, options_of, parse_function
 from .names import MISSING, Closure
 from .text import Source, SourceMap, check_bounds, comments_of
 
@@ -36,7 +34,6 @@ class Module:
     tree: ast.Module
     program: ProgramContext
     names: dict[str, Any] = field(default_factory=dict)
-    skipped: dict[str, ast.stmt] = field(default_factory=dict)
     found: dict[str, Function | Program] = field(default_factory=dict)
     comments: dict[int, str] = field(default_factory=dict)
 
@@ -171,7 +168,7 @@ def _import(module: Module, node: ast.Import | ast.ImportFrom) -> None:
             if value is not MISSING:
                 module.names[bound] = value
         elif bound not in ("pl", "pld"):
-            module.skipped[bound] = node
+            module.program.skipped[bound] = node.lineno
 
 
 def _context(module: Module) -> Ctx:
@@ -287,9 +284,9 @@ def _value(module: Module, node: ast.expr) -> Any:
 def _skip(module: Module, node: ast.stmt) -> None:
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            module.skipped[inner.id] = node
+            module.program.skipped[inner.id] = node.lineno
         elif isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
-            module.skipped[inner.name] = node
+            module.program.skipped[inner.name] = node.lineno
 
 
 def loads(filepath: str | Path, free_names: str = "error") -> Function | Program:
@@ -335,5 +332,3 @@ def _only_program(found: Function | Program, filename: str) -> Program:
     if isinstance(found, Program):
         return found
     raise ValueError(f"Expected @pl.program but found @pl.function in {filename}: use pl.parse() or pl.loads()")
-
-

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 
-
 class _Missing:
     def __repr__(self) -> str:
         return "MISSING"

@@ -6,7 +6,7 @@ import ast
 import functools
 from collections.abc import Callable, Sequence
 from enum import Enum, IntEnum
-from typing import Any
+from typing import Any, NoReturn
 
 from ...ir import expr as e
 from ...ir import op_table
@@ -69,7 +69,7 @@ def _reason(name: str, reason: str) -> str:
     return f"pl.{space} operation '{last}': {reason}" if space else f"pl operation '{last}': {reason}"
 
 
-def _unknown(ctx: Ctx, name: str, node: ast.AST) -> Any:
+def _unknown(ctx: Ctx, name: str, node: ast.AST) -> NoReturn:
     import difflib
 
     space, _, last = name.rpartition(".")
@@ -240,7 +240,7 @@ def _task_dummy(ctx: Ctx, node: ast.Call) -> Layout | None:
     deps = next((k.value for k in node.keywords if k.arg == "deps"), None)
     if node.args or (deps is not None and not isinstance(deps, (ast.List, ast.Tuple))):
         return None
-    args = [] if deps is None else [ctx.expr(d) for d in deps.elts]  # type: ignore[attr-defined]
+    args = [] if deps is None else [ctx.expr(d) for d in deps.elts]
     rest = ast.copy_location(
         ast.Call(func=node.func, args=[], keywords=[k for k in node.keywords if k.arg != "deps"]), node
     )

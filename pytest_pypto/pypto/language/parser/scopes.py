@@ -29,7 +29,7 @@ def _with(ctx: Ctx, node: ast.With) -> None:
     call = item.context_expr
     path = ctx.path(call.func) if isinstance(call, ast.Call) else None
     handler = _SCOPES.get(path[1]) if path is not None and path[0] == "pl" else None
-    if handler is None:
+    if handler is None or not isinstance(call, ast.Call):
         hint = f"scopes: {_KNOWN}"
         ctx.fail(UnsupportedFeatureError, "Unsupported context manager in with statement", node, hint)
     task: ast.Name | None = None
@@ -150,9 +150,7 @@ def _scope_attr(ctx: Ctx, key: str, value: ast.expr, attrs: dict[str, Any], wher
     return True
 
 
-def _hierarchy(
-    ctx: Ctx, node: ast.With, call: ast.Call, task: ast.Name | None, made: _Options, level: Level
-) -> None:
+def _hierarchy(ctx: Ctx, node: ast.With, call: ast.Call, task: ast.Name | None, made: _Options, level: Level) -> None:
     if made.chosen is not None:
         message = "optimizations= is for pl.at(level=pl.Level.CORE_GROUP)"
         ctx.fail(ParserSyntaxError, message, call, "open a core-group scope inside")
@@ -309,7 +307,9 @@ def _check_spmd_body(ctx: Ctx, node: ast.With, body: s.SeqStmts) -> None:
 def parse_split_aiv(ctx: Ctx, node: ast.For, call: ast.Call) -> None:
     """`for lane in pl.split_aiv(2, mode=pl.SplitMode.X):`"""
     if not isinstance(node.target, ast.Name):
-        ctx.fail(ParserSyntaxError, "pl.split_aiv() gives one lane index", node.target, "for lane in pl.split_aiv(2, ...):")
+        ctx.fail(
+            ParserSyntaxError, "pl.split_aiv() gives one lane index", node.target, "for lane in pl.split_aiv(2, ...):"
+        )
     if "split_aiv" in ctx.scope_stack:
         ctx.fail(ParserSyntaxError, "pl.split_aiv() regions cannot be nested", call)
     mode = _split_aiv_options(ctx, call)
@@ -387,7 +387,9 @@ def _manual_scope(ctx: Ctx, node: ast.With, call: ast.Call, task: ast.Name | Non
 def _runtime(ctx: Ctx, node: ast.With, call: ast.Call, manual: bool) -> None:
     if "manual" in ctx.scope_stack:
         what = "MANUAL" if manual else "AUTO"
-        ctx.fail(ParserSyntaxError, f"a {what} runtime scope cannot be inside a MANUAL one", call, "close the outer one")
+        ctx.fail(
+            ParserSyntaxError, f"a {what} runtime scope cannot be inside a MANUAL one", call, "close the outer one"
+        )
     if not manual and ctx.auto_scope:
         message = "with pl.scope() is only for functions with auto_scope=False"
         ctx.fail(ParserSyntaxError, message, call, "write @pl.function(..., auto_scope=False), or drop the scope")

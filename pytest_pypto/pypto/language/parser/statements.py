@@ -8,7 +8,7 @@ from typing import Any
 from ...ir import expr as e
 from ...ir import stmt as s
 from . import branches, loops, scopes  # noqa: F401  they fill the table of statements
-from .assignments import assign_name, assign_targets, is_yield
+from .assignments import assign_name, assign_targets
 from .attributes import func_attrs
 from .context import STATEMENTS, Ctx, YieldFrame
 from .diagnostics import InvalidOperationError, ParserError, ParserSyntaxError, UnsupportedFeatureError

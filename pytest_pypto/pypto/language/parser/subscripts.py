@@ -135,9 +135,7 @@ def _window(ctx: Ctx, type_: t.TensorType | t.TileType, node: ast.Subscript, kin
     return made
 
 
-def _slice_axis(
-    ctx: Ctx, made: Window, part: ast.Slice | None, extent: e.Expr, node: ast.Subscript, kind: str
-) -> None:
+def _slice_axis(ctx: Ctx, made: Window, part: ast.Slice | None, extent: e.Expr, node: ast.Subscript, kind: str) -> None:
     if part is not None and part.step is not None:
         message = f"Slice step is not supported in {kind} subscript"
         ctx.fail(UnsupportedFeatureError, message, node, "slice without a step")
@@ -183,7 +181,7 @@ def _assemble(
     window = _window(ctx, type_, target, kind)
     if len(window.scalar_axes) == len(type_.shape):
         message = f"Element-write 'dst[i, j] = scalar' is not supported for {kind} targets"
-        hint = f"write {target.value.id} = pl.{kind}.write({target.value.id}, [i, j], value)"  # type: ignore[attr-defined]
+        hint: str | None = f"write {target.value.id} = pl.{kind}.write({target.value.id}, [i, j], value)"  # type: ignore[attr-defined]
         ctx.fail(UnsupportedFeatureError, message, target, hint)
     source = ctx.expr(value)
     same_kind = isinstance(source.type, t.TensorType if kind == "tensor" else t.TileType)
@@ -195,9 +193,7 @@ def _assemble(
     return dispatch(ctx, f"{kind}.assemble", [base, source, window.offsets], {}, node)
 
 
-def _fitted(
-    ctx: Ctx, source: e.Expr, type_: Any, window: Window, kind: str, value: ast.expr, node: ast.stmt
-) -> e.Expr:
+def _fitted(ctx: Ctx, source: e.Expr, type_: Any, window: Window, kind: str, value: ast.expr, node: ast.stmt) -> e.Expr:
     """The source at the rank of the target, after its extents have been compared with the window."""
     have: Any = source.type
     rank = len(type_.shape)

@@ -1,0 +1,53 @@
+"""Errors of the parser: classes, codes, and the block that shows one to its author."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .exceptions import (
+    InvalidOperationError,
+    ParserError,
+    ParserSyntaxError,
+    ParserTypeError,
+    ScopeIsolationError,
+    SSAViolationError,
+    UndefinedVariableError,
+    UnsupportedFeatureError,
+    concise_error_message,
+    span_dict,
+)
+
+_LAZY = {
+    "ErrorRenderer": "renderer",
+    "ErrorCategory": "error_codes",
+    "ErrorCode": "error_codes",
+    "get_error_code": "error_codes",
+}
+
+
+def __getattr__(name: str) -> Any:
+    import importlib
+
+    if name in _LAZY:
+        return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+    if name in ("renderer", "error_codes"):
+        return importlib.import_module(f"{__name__}.{name}")
+    if name == "BUG_CLASS_EXCEPTIONS":
+        from ....errors import InternalError
+
+        return (InternalError, AssertionError)
+    raise AttributeError(f"module 'pypto.language.parser.diagnostics' has no attribute {name!r}")
+
+
+__all__ = [
+    "InvalidOperationError",
+    "ParserError",
+    "ParserSyntaxError",
+    "ParserTypeError",
+    "SSAViolationError",
+    "ScopeIsolationError",
+    "UndefinedVariableError",
+    "UnsupportedFeatureError",
+    "concise_error_message",
+    "span_dict",
+]
