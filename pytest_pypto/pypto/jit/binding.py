@@ -1,0 +1,187 @@
+"""Arguments of a jit call: bound like a Python call, then reduced to what specialisation needs."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..ir.dtypes import DataType
+from ..ir.types import ScalarType, TensorType
+from ..language.typing import RUNTIME
+from .params import Param, extents
+
+_TORCH: Mapping[str, DataType] = {
+    "torch.bool": DataType.BOOL,
+    "torch.int8": DataType.INT8,
+    "torch.int16": DataType.INT16,
+    "torch.int32": DataType.INT32,
+    "torch.int64": DataType.INT64,
+    "torch.uint8": DataType.UINT8,
+    "torch.float16": DataType.FP16,
+    "torch.bfloat16": DataType.BF16,
+    "torch.float32": DataType.FP32,
+    "torch.float8_e4m3fn": DataType.FP8E4M3FN,
+    "torch.float8_e5m2": DataType.FP8E5M2,
+    "torch.float8_e8m0fnu": DataType.FP8E8M0,
+    "torch.float4_e2m1fn_x2": DataType.FP4,
+}
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """Extents (names for symbolic ones) and element type of a tensor argument."""
+
+    shape: tuple[int | str, ...]
+    dtype: DataType
+
+
+Info = TensorInfo | int | float | bool | Any
+"""What is known of an argument: a tensor's extents, a scalar's value, or `pl.RUNTIME`."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Bound arguments: `values` in parameter order as the caller gave them, `infos` what they are specialised by."""
+
+    values: tuple[Any, ...]
+    infos: dict[str, Info]
+
+
+def is_tensor(value: Any) -> bool:
+    """True for torch tensors and device tensors. Never imports torch."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return True
+    return hasattr(value, "shape") and str(getattr(value, "dtype", "")).startswith("torch.")
+
+
+def tensor_info(value: Any) -> TensorInfo:
+    """Extents and element type of a torch tensor; FP4 carriers hold two values per element of their last axis.
+
+    Raises:
+        TypeError: an element type the language does not have.
+    """
+    dtype = _TORCH.get(str(value.dtype))
+    if dtype is None:
+        known = ", ".join(_TORCH)
+        raise TypeError(f"Unsupported torch dtype {value.dtype}. Supported: {known}")
+    shape = [int(d) for d in value.shape]
+    if dtype is DataType.FP4:
+        if not shape or shape[-1] <= 0:
+            raise TypeError(f"an FP4 tensor needs rank 1 or more and a last extent above 0, got shape {shape}")
+        shape[-1] *= 2
+    return TensorInfo(tuple(shape), dtype)
+
+
+def bind(
+    func: Callable[..., Any],
+    params: Mapping[str, Param],
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    may_be_signature: bool,
+) -> Bound:
+    """Arguments of one call. With `may_be_signature`, a call without any tensor is read off the annotations.
+
+    Raises:
+        TypeError: what Python says about the call, or an argument of the wrong kind.
+    """
+    name = func.__name__
+    signature = inspect.signature(func)
+    unknown = [k for k in kwargs if k not in signature.parameters]
+    if unknown:
+        raise TypeError(f"@pl.jit function '{name}': got an unexpected keyword argument '{unknown[0]}'")
+    if may_be_signature and not args and not any(map(is_tensor, kwargs.values())):
+        return _from_annotations(name, signature, params, kwargs)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"@pl.jit function '{name}': {error}") from None
+    bound.apply_defaults()
+    infos = {p: _sample(name, params[p], v) for p, v in bound.arguments.items()}
+    return Bound(tuple(bound.arguments.values()), infos)
+
+
+def _where(function: str, param: Param) -> str:
+    return f"@pl.jit function '{function}': parameter '{param.name}'"
+
+
+def _sample(function: str, param: Param, value: Any) -> Info:
+    """What a sample argument says."""
+    where = _where(function, param)
+    if is_tensor(value):
+        if param.kind == "scalar":
+            raise TypeError(f"{where} is a scalar, but got a tensor of shape {list(value.shape)}")
+        return _declared_extents(param, tensor_info(value), where)
+    if value is RUNTIME:
+        raise TypeError(
+            f"{where} received pl.RUNTIME, which is for compile() and lower() without tensors; pass a number here"
+        )
+    if param.kind == "tensor":
+        raise TypeError(f"{where} must be a torch tensor, got {value!r}")
+    return scalar_value(where, param, value)
+
+
+def _declared_extents(param: Param, info: TensorInfo, where: str) -> TensorInfo:
+    """Extents with the declared symbols in place of the sample's numbers.
+
+    Raises:
+        TypeError: a symbol for an axis the tensor does not have.
+    """
+    shape: list[int | str] = list(info.shape)
+    for axis, symbol in param.dynamic.items():
+        if not -len(shape) <= axis < len(shape):
+            raise TypeError(f"{where}: axis {axis} is declared dynamic, but the tensor has rank {len(shape)}")
+        shape[axis] = symbol
+    return TensorInfo(tuple(shape), info.dtype)
+
+
+def scalar_value(where: str, param: Param, value: Any) -> int | float | bool:
+    """A scalar argument as a number of the parameter's kind.
+
+    Raises:
+        TypeError: no int, float or bool, or one the declared type cannot hold.
+    """
+    if not isinstance(value, (int, float)):
+        raise TypeError(f"{where} must be an int/float/bool, got {value!r}")
+    dtype = param.type.dtype if isinstance(param.type, ScalarType) else None
+    if dtype is None:
+        return value
+    if dtype is DataType.BOOL:
+        return bool(value)
+    if dtype.is_float():
+        return float(value)
+    if isinstance(value, float):
+        raise TypeError(f"{where} is declared {dtype.name}, but got the float {value!r}")
+    return int(value)
+
+
+def _from_annotations(
+    function: str, signature: inspect.Signature, params: Mapping[str, Param], kwargs: Mapping[str, Any]
+) -> Bound:
+    infos: dict[str, Info] = {}
+    values: list[Any] = []
+    for name, python in signature.parameters.items():
+        param, where = params[name], _where(function, params[name])
+        given = kwargs.get(name, python.default)
+        values.append(None if given is inspect.Parameter.empty else given)
+        if param.kind == "tensor":
+            infos[name] = _annotated_tensor(param, where)
+        elif given is inspect.Parameter.empty:
+            raise TypeError(f"{where}: scalar parameter '{name}' has no value; pass {name}=<number> or pl.RUNTIME")
+        elif param.kind == "any":
+            raise TypeError(f"{where}: cannot infer parameter '{name}' without an annotation or a sample argument")
+        else:
+            infos[name] = given if given is RUNTIME else scalar_value(where, param, given)
+    return Bound(tuple(values), infos)
+
+
+def _annotated_tensor(param: Param, where: str) -> TensorInfo:
+    if not isinstance(param.type, TensorType):
+        raise TypeError(
+            f"{where} has a bare 'pl.Tensor' annotation with no shape; write pl.Tensor[[...], dtype] "
+            "or pass sample tensors"
+        )
+    return _declared_extents(param, TensorInfo(tuple(extents(param.type)), param.type.dtype), where)

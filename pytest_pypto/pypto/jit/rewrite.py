@@ -1,0 +1,342 @@
+"""The body of a jit function rewritten for one specialisation.
+
+Shapes and scalar arguments become literals, calls of other jit functions become calls within the program, variables
+that change their type get new names. Every new node keeps the place of the node it stands for.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..language.parser.constants import NotConstant, evaluate
+from ..language.parser.context import Ctx
+from ..language.parser.names import MISSING
+from .params import bind_call, dynamic_name
+from .renaming import ROOT, Block, Names, _targets, stored
+
+Extents = list[int | None]
+"""Extents of a tensor; None for one that is known at run time only."""
+
+_SAME_AS = {"store": 2, "assemble": 0, "write": 0}
+_SHAPE_AT = {
+    **{"create_tensor": 0, "create": 0, "create_tile": 0, "full": 0},
+    **{"slice": 1, "reshape": 1, "load": 2},
+}
+_SUBMITS = ("submit", "spmd_submit")
+
+
+@dataclass(frozen=True)
+class Callee:
+    """A jit function that another one calls: its name in the program, and its parameters in order."""
+
+    name: str
+    params: tuple[str, ...]
+
+
+@dataclass
+class Facts:
+    """What specialisation knows before it starts."""
+
+    scalars: Mapping[str, int | float | bool]
+    extents: Mapping[str, Extents]
+    dtypes: Mapping[str, str]
+    callees: Mapping[str, Callee]
+    """Other jit functions by the name the body calls them."""
+
+
+@dataclass
+class Rewriter(ast.NodeTransformer):
+    """Rewrites one function. `ctx` resolves names around it."""
+
+    ctx: Ctx
+    facts: Facts
+    names: Names = field(default_factory=Names)
+    consts: dict[str, int | float | bool] = field(default_factory=dict)
+    known: dict[str, Extents] = field(default_factory=dict)
+    dtypes: dict[str, str] = field(default_factory=dict)
+    once: set[str] = field(default_factory=set)
+
+    def run(self, node: ast.FunctionDef) -> list[ast.stmt]:
+        """The new body."""
+        params = [a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
+        counts: dict[str, int] = dict.fromkeys(params, 1)
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name):
+                self.names.taken.add(inner.id)
+                if isinstance(inner.ctx, ast.Store):
+                    counts[inner.id] = counts.get(inner.id, 0) + 1
+        self.once = {n for n, k in counts.items() if k == 1} - set(params)
+        self.consts = {n: v for n, v in self.facts.scalars.items() if counts[n] == 1}
+        self.known, self.dtypes = dict(self.facts.extents), dict(self.facts.dtypes)
+        for name in params:
+            self.names.keep(name, ROOT)
+        return self._block(node.body, ROOT)
+
+    # statements ------------------------------------------------------------------------------------------------------
+
+    def _block(self, body: list[ast.stmt], block: Block) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for number, stmt in enumerate(body):
+            made += self._statement(stmt, block, number)
+        return made
+
+    def _statement(self, stmt: ast.stmt, block: Block, number: int) -> list[ast.stmt]:
+        if bind_call(stmt) is not None or dynamic_name(self.ctx, stmt) is not None:
+            return []
+        if isinstance(stmt, (ast.Assign, ast.AnnAssign)):
+            return self._assign(stmt, block)
+        if isinstance(stmt, (ast.For, ast.While)):
+            return self._loop(stmt, block, number)
+        if isinstance(stmt, ast.If):
+            test = self.visit(stmt.test)
+            inner = (*block, (number, "if"))
+            made = ast.If(test, self._block(stmt.body, inner), self._block(stmt.orelse, inner))
+            return [ast.copy_location(made, stmt)]
+        if isinstance(stmt, ast.With):
+            return [self._with(stmt, block, number)]
+        return [self.visit(stmt)]
+
+    def _assign(self, stmt: ast.Assign | ast.AnnAssign, block: Block) -> list[ast.stmt]:
+        if stmt.value is None:
+            return [stmt]
+        from_shape = self._is_shape(stmt.value)
+        value = self.visit(copy.deepcopy(stmt.value))
+        targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+        if len(targets) == 1 and from_shape:
+            split = self._unpack(targets[0], value, stmt, block)
+            if split is not None:
+                return split
+        if len(targets) == 1 and isinstance(targets[0], ast.Name):
+            self._learn(targets[0].id, stmt.value)
+        else:
+            for name in stored(stmt):
+                self.known.pop(name, None)
+        new_targets = [self._target(t, block) for t in targets]
+        if isinstance(stmt, ast.Assign):
+            made: ast.stmt = ast.Assign(new_targets, value, lineno=stmt.lineno)
+        else:
+            made = ast.AnnAssign(new_targets[0], stmt.annotation, value, stmt.simple)  # type: ignore[arg-type]
+        return [ast.copy_location(made, stmt)]
+
+    def _target(self, node: ast.expr, block: Block) -> ast.expr:
+        if isinstance(node, (ast.Tuple, ast.List)):
+            made: ast.expr = type(node)([self._target(e, block) for e in node.elts], node.ctx)
+        elif isinstance(node, ast.Name):
+            made = ast.Name(self.names.assign(node.id, block), ast.Store())
+        else:
+            made = self.visit(node)
+        return ast.copy_location(made, node)
+
+    def _unpack(self, target: ast.expr, value: ast.expr, stmt: ast.stmt, block: Block) -> list[ast.stmt] | None:
+        """`m, n = x.shape` and `m = x.shape[0] // 2`: constants vanish into their uses, the rest stays."""
+        pairs = [(target, value)]
+        if isinstance(target, (ast.Tuple, ast.List)):
+            if not isinstance(value, ast.List) or len(value.elts) != len(target.elts):
+                return None
+            pairs = list(zip(target.elts, value.elts))
+        made: list[ast.stmt] = []
+        for name, item in pairs:
+            if not isinstance(name, ast.Name):
+                return None
+            number = self._number(item)
+            if number is not None and name.id in self.once:
+                self.consts[name.id] = number
+            else:
+                place = ast.Assign([self._target(name, block)], item, lineno=stmt.lineno)
+                made.append(ast.copy_location(place, stmt))
+        return made
+
+    def _loop(self, stmt: ast.For | ast.While, block: Block, number: int) -> list[ast.stmt]:
+        inner = (*block, (number, "loop"))
+        made: ast.For | ast.While
+        before: list[tuple[str, str]] = []
+        if isinstance(stmt, ast.For):
+            head = self.visit(stmt.iter)
+            for name in _targets(stmt.target):
+                self.names.keep(name, inner)
+                self.known.pop(name, None)
+            before = self.names.enter_loop(stmt.body, inner)
+            made = ast.For(stmt.target, head, self._block(stmt.body, inner), stmt.orelse)
+        else:
+            before = self.names.enter_loop(stmt.body, inner)
+            made = ast.While(self.visit(stmt.test), self._block(stmt.body, inner), stmt.orelse)
+        return [*(_bridge(new, old, stmt) for new, old in before), ast.copy_location(made, stmt)]
+
+    def _with(self, stmt: ast.With, block: Block, number: int) -> ast.stmt:
+        items = []
+        for item in stmt.items:
+            alias = item.optional_vars
+            if isinstance(alias, ast.Name):
+                self.names.keep(alias.id, block)
+            items.append(ast.withitem(self.visit(item.context_expr), alias))
+        made = ast.With(items, self._block(stmt.body, (*block, (number, "with"))))
+        return ast.copy_location(made, stmt)
+
+    # expressions -----------------------------------------------------------------------------------------------------
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Scalar arguments and shape constants by value, variables by their present name."""
+        if node.id in self.consts:
+            return ast.copy_location(ast.Constant(self.consts[node.id]), node)
+        return ast.copy_location(ast.Name(self.names.read(node.id), node.ctx), node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """`x.shape` as a list of extents, `x.dtype` as `pl.<DTYPE>`."""
+        if isinstance(node.value, ast.Name):
+            name = node.value.id
+            if node.attr == "shape" and name in self.known:
+                return self._shape(node, name)
+            if node.attr == "dtype" and name in self.dtypes:
+                dtype = ast.Attribute(ast.Name("pl", ast.Load()), self.dtypes[name], ast.Load())
+                return _placed(dtype, node)
+        return ast.copy_location(ast.Attribute(self.visit(node.value), node.attr, node.ctx), node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """`x.shape[i]` as one extent."""
+        if isinstance(node.ctx, ast.Load) and self._is_shape(node.value):
+            whole = self.visit(node.value)
+            index = self._number(self.visit(node.slice))
+            if isinstance(whole, ast.List) and isinstance(index, int) and -len(whole.elts) <= index < len(whole.elts):
+                return whole.elts[index]
+        made = ast.Subscript(self.visit(node.value), self.visit(node.slice), node.ctx)
+        return ast.copy_location(made, node)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Calls and submissions of other jit functions, and `len(x.shape)`."""
+        func = node.func
+        if isinstance(func, ast.Name) and func.id in self.facts.callees:
+            return self._callee(node, func)
+        path = self.ctx.path(func)
+        if path is not None and path[0] == "pl" and path[1] in _SUBMITS and node.args:
+            first = node.args[0]
+            if isinstance(first, ast.Name) and first.id in self.facts.callees:
+                rest = [self.visit(a) for a in node.args[1:]]
+                member = _member(first, self.facts.callees[first.id].name)
+                made = ast.Call(func, [member, *rest], [self.visit(k) for k in node.keywords])
+                return ast.copy_location(made, node)
+        if isinstance(func, ast.Name) and func.id == "len" and len(node.args) == 1 and self._is_shape(node.args[0]):
+            whole = self.visit(node.args[0])
+            if isinstance(whole, ast.List):
+                return ast.copy_location(ast.Constant(len(whole.elts)), node)
+        made = ast.Call(
+            func if path is not None else self.visit(func),
+            [self.visit(a) for a in node.args],
+            [ast.copy_location(ast.keyword(k.arg, self.visit(k.value)), k) for k in node.keywords],
+        )
+        return ast.copy_location(made, node)
+
+    def _callee(self, node: ast.Call, func: ast.Name) -> ast.expr:
+        """`k(a, out=o)` as `self.k(a, o)`: arguments in the order of the parameters."""
+        callee = self.facts.callees[func.id]
+        order = callee.params
+        args, keywords = list(node.args), {k.arg: k.value for k in node.keywords if k.arg in order}
+        rest = [k for k in node.keywords if k.arg not in order]
+        for name in order[len(args) :]:
+            if name not in keywords:
+                break
+            args.append(keywords.pop(name))
+        left = [ast.keyword(name, value) for name, value in keywords.items()]
+        keywords_made = [ast.copy_location(ast.keyword(k.arg, self.visit(k.value)), k.value) for k in (*rest, *left)]
+        made = ast.Call(_member(func, callee.name), [self.visit(a) for a in args], keywords_made)
+        return ast.copy_location(made, node)
+
+    # shapes ----------------------------------------------------------------------------------------------------------
+
+    def _is_shape(self, node: ast.expr) -> bool:
+        """True when the value of `node` comes from the shape of a tensor."""
+        return any(
+            (isinstance(n, ast.Attribute) and n.attr == "shape" and isinstance(n.value, ast.Name))
+            or (isinstance(n, ast.Name) and n.id in self.consts and n.id in self.once)
+            for n in ast.walk(node)
+        ) and not any(isinstance(n, ast.Call) and not _is_len(n) for n in ast.walk(node))
+
+    def _shape(self, node: ast.Attribute, name: str) -> ast.expr:
+        dims: list[ast.expr] = []
+        for axis, extent in enumerate(self.known[name]):
+            if extent is not None:
+                dims.append(ast.Constant(extent))
+                continue
+            dim = ast.parse(f"pl.tensor.dim({self.names.read(name)}, {axis})", mode="eval").body
+            dims.append(dim)
+        return _placed(ast.List(dims, ast.Load()), node)
+
+    def _number(self, node: ast.expr) -> int | float | bool | None:
+        """The value of an expression over literals, or None."""
+        try:
+            value = evaluate(node, lambda n: MISSING)
+        except NotConstant:
+            return None
+        return value if isinstance(value, (int, float)) else None
+
+    def _learn(self, name: str, value: ast.expr) -> None:
+        """Remember the extents of a variable as far as its value tells them."""
+        found = self._extents(value)
+        if found is None:
+            self.known.pop(name, None)
+        else:
+            self.known[name] = found
+        if name in self.dtypes and not self._keeps_dtype(name, value):
+            del self.dtypes[name]
+
+    def _keeps_dtype(self, name: str, value: ast.expr) -> bool:
+        """True for `o = pl.store(..., o)` and the like."""
+        place = self._same_as(value)
+        return isinstance(place, ast.Name) and place.id == name
+
+    def _same_as(self, value: ast.expr) -> ast.expr | None:
+        """The operand whose type the value of a call has."""
+        if not isinstance(value, ast.Call):
+            return value if isinstance(value, ast.Name) else None
+        word = _last(value.func)
+        at = _SAME_AS.get(word)
+        return value.args[at] if at is not None and at < len(value.args) else None
+
+    def _extents(self, value: ast.expr) -> Extents | None:
+        same = self._same_as(value)
+        if isinstance(same, ast.Name):
+            return self.known.get(same.id)
+        if isinstance(value, ast.Call):
+            word = _last(value.func)
+            at = _SHAPE_AT.get(word)
+            if at is not None and at < len(value.args) and not any(k.arg == "drop_dims" for k in value.keywords):
+                return self._dims(value.args[at])
+        return None
+
+    def _dims(self, node: ast.expr) -> Extents | None:
+        made = self.visit(copy.deepcopy(node))
+        if not isinstance(made, (ast.List, ast.Tuple)):
+            return None
+        numbers = [self._number(e) for e in made.elts]
+        return [n if isinstance(n, int) else None for n in numbers]
+
+
+def _is_len(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "len"
+
+
+def _last(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _member(at: ast.Name, name: str) -> ast.expr:
+    """`self.<name>` at the place of a bare name."""
+    return _placed(ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load()), at)  # type: ignore[no-any-return]
+
+
+def _bridge(new: str, old: str, stmt: ast.stmt) -> ast.stmt:
+    made = ast.Assign([ast.Name(new, ast.Store())], ast.Name(old, ast.Load()), lineno=stmt.lineno)
+    return _placed(made, stmt)
+
+
+def _placed(node: Any, at: ast.AST) -> Any:
+    """`node` and everything below it at the place of `at`."""
+    for inner in ast.walk(node):
+        if "lineno" in inner._attributes:
+            ast.copy_location(inner, at)
+    return node
+
+
