@@ -70,7 +70,8 @@ KINDS: Mapping[str, tuple[type[Type], ...]] = {
 """IR types that each operand kind stands for.
 
 The scalar kinds differ in the type that a bare literal takes in the language: `scalar` and `number` the element type of
-the tensor or tile beside it (`scalar` refuses INDEX variables), `index` INDEX, `int32` INT32, `typed` the `dtype` keyword.
+the tensor or tile beside it (`scalar` refuses INDEX variables), `index` INDEX, `int32` INT32, `typed` that of the
+`dtype` keyword.
 """
 
 
@@ -225,7 +226,7 @@ def _check_operands(spec: OpSpec, args: Sequence[Expr]) -> bool:
         raise ValueError(f"The operator {spec.name} requires {want} operand(s) ({names}), but got {len(args)}")
     known = True
     params = spec.params if not variadic else (*spec.params, *(spec.params[-1],) * len(args))
-    for param, arg in zip(params, args):
+    for param, arg in zip(params, args, strict=False):
         if isinstance(arg.type, UnknownType):
             known = False
         elif not any(isinstance(arg.type, KINDS[kind]) for kind in param.kind.split("|")):

@@ -46,7 +46,9 @@ class Cache:
     ) -> tuple[Bound, Specialization]:
         """Bound arguments and the program made for them."""
         if jit.func_type == "extern":
-            raise TypeError(f"'{jit.__name__}' is a C++ kernel (@pl.jit.extern); the embedded toolchain cannot build it")
+            raise TypeError(
+                f"'{jit.__name__}' is a C++ kernel (@pl.jit.extern); the embedded toolchain cannot build it"
+            )
         ctx = Specializer(jit, Bound((), {}))._context(jit)
         params = read_params(ctx, jit.source.params, jit.source.node.body)
         bound = bind(jit.func, params, args, kwargs, may_be_signature)

@@ -96,7 +96,8 @@ def bound_extents(ctx: Ctx, body: list[ast.stmt]) -> list[tuple[str, int, str]]:
         if not isinstance(value, int) or symbol is None:
             hint = 'write x.bind_dynamic(0, D) with D = pl.dynamic("D")'
             ctx.fail(ParserTypeError, "bind_dynamic() takes a constant axis and a dynamic extent", call, hint)
-        assert isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name)
+        assert isinstance(call.func, ast.Attribute)
+        assert isinstance(call.func.value, ast.Name)
         found.append((call.func.value.id, value, symbol))
     return found
 
@@ -115,7 +116,8 @@ def local_symbols(ctx: Ctx, body: list[ast.stmt]) -> dict[str, str]:
     for stmt in body:
         symbol = dynamic_name(ctx, stmt)
         if symbol is not None:
-            assert isinstance(stmt, ast.Assign) and isinstance(stmt.targets[0], ast.Name)
+            assert isinstance(stmt, ast.Assign)
+            assert isinstance(stmt.targets[0], ast.Name)
             found[stmt.targets[0].id] = symbol
     return found
 

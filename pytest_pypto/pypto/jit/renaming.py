@@ -1,7 +1,8 @@
 """New names for variables that are assigned again.
 
-A second assignment at the nesting depth of the first gives the variable the name `v_v1`, then `v_v2`, and so on, so that
-it may change its type. Deeper assignments keep the name, and so does everything under an `if`, whose branches must agree.
+A second assignment at the nesting depth of the first gives the variable the name `v_v1`, then `v_v2`, and so on, so
+that it may change its type. Deeper assignments keep the name, and so does everything under an `if`, whose branches
+must agree.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Names:
 
 
 def _common(a: Block, b: Block) -> Iterator[tuple[int, str]]:
-    for x, y in zip(a, b):
+    for x, y in zip(a, b, strict=False):
         if x != y:
             return
         yield x

@@ -23,8 +23,13 @@ Extents = list[int | None]
 
 _SAME_AS = {"store": 2, "assemble": 0, "write": 0}
 _SHAPE_AT = {
-    **{"create_tensor": 0, "create": 0, "create_tile": 0, "full": 0},
-    **{"slice": 1, "reshape": 1, "load": 2},
+    "create_tensor": 0,
+    "create": 0,
+    "create_tile": 0,
+    "full": 0,
+    "slice": 1,
+    "reshape": 1,
+    "load": 2,
 }
 _SUBMITS = ("submit", "spmd_submit")
 
@@ -137,7 +142,7 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(target, (ast.Tuple, ast.List)):
             if not isinstance(value, ast.List) or len(value.elts) != len(target.elts):
                 return None
-            pairs = list(zip(target.elts, value.elts))
+            pairs = list(zip(target.elts, value.elts, strict=False))
         made: list[ast.stmt] = []
         for name, item in pairs:
             if not isinstance(name, ast.Name):
@@ -338,5 +343,3 @@ def _placed(node: Any, at: ast.AST) -> Any:
         if "lineno" in inner._attributes:
             ast.copy_location(inner, at)
     return node
-
-

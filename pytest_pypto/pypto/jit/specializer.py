@@ -142,7 +142,7 @@ class Specializer:
         """A parameter that is handed to a dynamic one is dynamic itself."""
         changed = True
         while changed:
-            changed = any([self._spread_from(use) for use in self.uses.values()])
+            changed = any(self._spread_from(use) for use in self.uses.values())
 
     def _spread_from(self, use: _Use) -> bool:
         changed = False
@@ -233,8 +233,8 @@ class Specializer:
             if isinstance(type_, t.TensorType) and type_ != first:
                 ctx.fail(
                     ParserTypeError,
-                    f"jit function '{use.jit.__name__}' is specialised once per program: parameter '{name}' was {first} "
-                    f"at its first call and is {type_} at another",
+                    f"jit function '{use.jit.__name__}' is specialised once per program: parameter '{name}' was "
+                    f"{first} at its first call and is {type_} at another",
                     use.params[name].node,
                     "write a second function for the other shape, or declare the extent dynamic with bind_dynamic",
                 )
@@ -352,4 +352,3 @@ class _Returns:
             return False
         path = self.ctx.path(node.value)
         return path is not None and path[1] == "Scalar"
-

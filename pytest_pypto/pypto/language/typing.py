@@ -33,7 +33,7 @@ class _Value:
         """
         if self._expr is None:
             raise ValueError(
-                f"this pl.{self._kind} is an annotation and has no value; inside a @pl.function use a variable of this type"
+                f"this pl.{self._kind} is an annotation without a value; in a @pl.function use a variable of this type"
             )
         return self._expr
 
@@ -169,9 +169,7 @@ class Scalar(_Value):
 
     _kind = "Scalar"
 
-    def __init__(
-        self, dtype: DataType | None = None, expr: Expr | None = None, _annotation_only: bool = False
-    ) -> None:
+    def __init__(self, dtype: DataType | None = None, expr: Expr | None = None, _annotation_only: bool = False) -> None:
         self._init_value(expr, _annotation_only or expr is None)
         have = expr.type if expr is not None and isinstance(expr.type, t.ScalarType) else None
         self.dtype = dtype if dtype is not None or have is None else have.dtype

@@ -39,7 +39,7 @@ def make(name: str, operands: Sequence[Any], keywords: Mapping[str, Any], span: 
         params += [params[-1]] * (len(given) - len(params))
     if len(given) > len(params):
         raise TypeError(f"{_short(name)}() takes {len(params)} operands but {len(given)} were given")
-    args = [_operand(spec, p, v, context, span) for p, v in zip(params, given)]
+    args = [_operand(spec, p, v, context, span) for p, v in zip(params, given, strict=False)]
     kwargs = _keywords(spec, keywords)
     return e.Call(e.Op(name), args, kwargs, infer_type(name, args, kwargs, span), span)
 

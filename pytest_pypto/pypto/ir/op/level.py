@@ -98,7 +98,9 @@ def _pop(name: str, space: MemorySpace) -> Handler:
             return made
         dims = values.integers(shape, span)
         assert isinstance(dims, e.MakeTuple)
-        return e.Call(made.op, (), made.kwargs, {}, TileType(dims.elements, values.dtype(dtype), None, None, space), span)
+        return e.Call(
+            made.op, (), made.kwargs, {}, TileType(dims.elements, values.dtype(dtype), None, None, space), span
+        )
 
     return call
 
@@ -156,10 +158,12 @@ def scatter_update(space: str, args: Sequence[Any], kwargs: Mapping[str, Any], s
     given = dict(kwargs)
     names = ["input", "dim", "index", "src"] if len(args) == 4 else ["input", "index", "src"]
     if len(args) > 4:
-        raise TypeError(f"scatter_update() takes at most 4 arguments (input, dim, index, src) but {len(args)} were given")
+        raise TypeError(
+            f"scatter_update() takes at most 4 arguments (input, dim, index, src) but {len(args)} were given"
+        )
     if len(args) == 2 and values.is_literal(args[1]):
         names = ["input", "dim"]
-    for name, value in zip(names, args):
+    for name, value in zip(names, args, strict=False):
         if name in given:
             raise TypeError(f"scatter_update() got multiple values for argument '{name}'")
         given[name] = value

@@ -53,7 +53,7 @@ class Signature:
         places = [p for p in self.params if not p.keyword_only]
         if len(args) > len(places):
             raise TypeError(self._too_many(places, len(args)))
-        given = dict(zip((p.name for p in places), args))
+        given = dict(zip((p.name for p in places), args, strict=False))
         known = {p.name for p in self.params}
         for name, value in kwargs.items():
             if name in given:

@@ -61,8 +61,7 @@ TENSOR: Groups = (
     ("target, row_vec, span=None", "row_expand"),
     (
         "tensor, row_vec, span=None",
-        "row_expand_add row_expand_div row_expand_expdif row_expand_max row_expand_min row_expand_mul "
-        "row_expand_sub",
+        "row_expand_add row_expand_div row_expand_expdif row_expand_max row_expand_min row_expand_mul row_expand_sub",
     ),
     ("input, high_precision=False, span=None", "rsqrt"),
     ("input, dim=None, index=None, src=None, *, mask_pattern=None, dst=None, span=None", "scatter"),
@@ -97,8 +96,7 @@ TILE: Groups = (
     ("target, col_vec, span=None", "col_expand"),
     (
         "tile, col_vec, span=None",
-        "col_expand_add col_expand_div col_expand_expdif col_expand_max col_expand_min col_expand_mul "
-        "col_expand_sub",
+        "col_expand_add col_expand_div col_expand_expdif col_expand_max col_expand_min col_expand_mul col_expand_sub",
     ),
     ("tile, tmp_tile=None, span=None", "col_sum"),
     ("src0, src1, span=None", "concat part_add part_max part_min part_mul"),

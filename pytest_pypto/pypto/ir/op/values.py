@@ -97,7 +97,9 @@ def integer(value: Any, dtype: DataType, span: Span) -> e.Expr:
         return e.ConstInt(value, dtype, span)
     made = value if isinstance(value, e.Expr) else None
     if made is None or not isinstance(made.type, (ScalarType, UnknownType)):
-        raise TypeError(f"expected an integer, got {value!r}" if made is None else f"expected an integer, got {made.type}")
+        raise TypeError(
+            f"expected an integer, got {value!r}" if made is None else f"expected an integer, got {made.type}"
+        )
     if isinstance(made.type, ScalarType) and not made.type.dtype.is_int():
         raise TypeError(f"expected an integer, got a scalar of type {made.type.dtype.name}")
     return made

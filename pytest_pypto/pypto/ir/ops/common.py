@@ -34,7 +34,7 @@ def params(text: str) -> tuple[Param, ...]:
 
 
 def kwargs(text: str) -> tuple[KwParam, ...]:
-    """Keywords in row notation: `name:kind` (required), `name:kind=default`, `name:kind=-` (left out when not given)."""
+    """Keywords in row notation: `name:kind` (required), `name:kind=default`, `name:kind=-` (left out if not given)."""
     found = []
     for item in text.split():
         match = _KWARG.match(item)
@@ -129,7 +129,7 @@ def broadcast(i: Inference, a: Dims, b: Dims) -> Dims:
     long, short = (a, b) if len(a) >= len(b) else (b, a)
     lead = len(long) - len(short)
     result = list(long[:lead])
-    for k, (p, q) in enumerate(zip(long[lead:], short)):
+    for k, (p, q) in enumerate(zip(long[lead:], short, strict=False)):
         if x.equal(p, q) or is_one(q):
             result.append(a[k + len(a) - len(short)] if x.equal(p, q) else p)
         elif is_one(p):
@@ -177,7 +177,9 @@ def is_full(t: TensorType | TileType) -> bool:
     return t.valid_shape is t.shape or x.all_equal(t.valid_shape, t.shape)
 
 
-def tensor(shape: Dims, dtype: DataType, valid: Dims | None = None, layout: TensorLayout = TensorLayout.ND) -> TensorType:
+def tensor(
+    shape: Dims, dtype: DataType, valid: Dims | None = None, layout: TensorLayout = TensorLayout.ND
+) -> TensorType:
     """A new tensor type; `valid` None or equal to the shape means fully valid."""
     if valid is not None and (valid is shape or x.all_equal(valid, shape)):
         valid = None
@@ -196,7 +198,8 @@ def tile(
 ) -> TileType:
     """A new tile type.
 
-    The layout (blayout, slayout, pad, compact) is that of `like`, else of `view`, else the implicit one of shape and space.
+    The layout (blayout, slayout, pad, compact) is that of `like`, else of `view`, else the implicit one of shape and
+    space.
     """
     if valid is not None and (valid is shape or x.all_equal(valid, shape)):
         valid = None

@@ -63,7 +63,15 @@ def _windows() -> None:
     copy = "dst:tensor peer:index src:tensor dst_offsets:tuple src_offsets:tuple shape:tuple"
     chunks = "chunk_rows:int=- chunk_cols:int=- pipeline:bool=-"
     op("pld.tensor.get", copy, no_value, chunks, core="vector", doc="a region of the peer copied here", **facts)
-    op("pld.tensor.put", copy, no_value, f"atomic:int {chunks}", core="vector", doc="a region copied to the peer", **facts)
+    op(
+        "pld.tensor.put",
+        copy,
+        no_value,
+        f"atomic:int {chunks}",
+        core="vector",
+        doc="a region copied to the peer",
+        **facts,
+    )
     staged = "dst:tensor peer:index src:tensor stage:tile stage2:tile dst_offsets:tuple src_offsets:tuple shape:tuple"
     op("pld.tile.get", staged, no_value, core="vector", doc="get through staging tiles", **facts)
     op("pld.tile.put", staged, no_value, "atomic:int", core="vector", doc="put through staging tiles", **facts)

@@ -1,17 +1,15 @@
-"""Element-wise operators: unary, binary, with scalars, of three operands, bitwise, cast, compare and select."""
+"""Element-wise arithmetic: unary, binary, with scalars, of three operands."""
 
 from __future__ import annotations
 
 from .. import extents as x
 from ..dtypes import FP32, DataType
-from ..expr import ConstInt, index
 from ..op_table import Inference, Rule
 from ..types import ScalarType, TensorType, TileType, Type
 from .common import (
     VEC,
     Dims,
     broadcast,
-    dtype_kwarg,
     is_full,
     op,
     promote,
@@ -22,13 +20,15 @@ from .common import (
     tile,
 )
 
-_FLOATS = (DataType.FP16, FP32)
+FLOATS = (DataType.FP16, FP32)
+"""Types of the precise variants of unary operators."""
 _DIVIDABLE = (DataType.INT16, DataType.INT32, DataType.FP16, FP32)
 _SUBS = (DataType.INT8, DataType.INT16, DataType.INT32, DataType.FP16, FP32, DataType.BF16)
 _NOT = (DataType.INT16, DataType.UINT16)
 
 
-def _common_valid(a: TensorType, b: TensorType) -> Dims | None:
+def common_valid(a: TensorType, b: TensorType) -> Dims | None:
+    """Valid extents that both operands share, None for full or unproved."""
     same = x.all_equal(a.shape, b.shape) and x.all_equal(a.valid_shape, b.valid_shape)
     return a.valid_shape if same and not is_full(a) else None
 
@@ -49,7 +49,7 @@ def _tensor_unary(allowed: tuple[DataType, ...] = (), to_float: bool = False) ->
 
 def _check_precision(i: Inference, dtype: DataType) -> None:
     if i.kwargs.get("high_precision"):
-        require_dtype(i, dtype, _FLOATS, "for high_precision=True element type")
+        require_dtype(i, dtype, FLOATS, "for high_precision=True element type")
 
 
 def _tile_unary(allowed: tuple[DataType, ...] = ()) -> Rule:
@@ -67,7 +67,7 @@ _UNARY: tuple[tuple[str, str, tuple[DataType, ...], bool], ...] = (
     ("abs", "magnitude of each element", (), False),
     ("neg", "each element negated", (), False),
     ("exp", "e to the power of each element", (), True),
-    ("log", "natural logarithm of each element", _FLOATS, False),
+    ("log", "natural logarithm of each element", FLOATS, False),
     ("sqrt", "square root of each element", (), True),
     ("rsqrt", "1 / square root of each element", (), True),
     ("recip", "1 / each element", (), True),
@@ -108,7 +108,7 @@ def _tensor_binary(i: Inference) -> Type:
     if isinstance(i.args[1].type, ScalarType):
         return tensor(a.shape, promote(a.dtype, i.scalar(1)), a.valid_shape)
     b = i.tensor(1)
-    return tensor(broadcast(i, a.shape, b.shape), promote(a.dtype, b.dtype), _common_valid(a, b))
+    return tensor(broadcast(i, a.shape, b.shape), promote(a.dtype, b.dtype), common_valid(a, b))
 
 
 def _tensor_div(i: Inference) -> Type:
@@ -122,60 +122,54 @@ def _tensor_part(i: Inference) -> Type:
     return tensor(broadcast(i, a.shape, b.shape), promote(a.dtype, b.dtype))
 
 
-def _same_shape(i: Inference, a: Dims, b: Dims) -> None:
+def same_shape(i: Inference, a: Dims, b: Dims) -> None:
+    """Refuse two shapes that are not provably equal."""
     if not x.all_equal(a, b):
         i.fail(f"requires operands of one shape (it does not broadcast), but got {x.text(a)} and {x.text(b)}")
 
 
-def _tensor_bits(keep_valid: bool = True, left_dtype: bool = False) -> Rule:
-    def rule(i: Inference) -> Type:
-        a, b = i.tensor(0), i.tensor(1)
-        require_integer(i, a.dtype, b.dtype)
-        _same_shape(i, a.shape, b.shape)
-        dtype = a.dtype if left_dtype else promote(a.dtype, b.dtype)
-        return tensor(a.shape, dtype, _common_valid(a, b) if keep_valid else None)
+def tile_binary(integer: bool = False, left_dtype: bool = False) -> Rule:
+    """Rule of two tiles: broadcast shape, promoted type, layout and valid shape of the first."""
 
-    return rule
-
-
-def _tile_binary(integer: bool = False, left_dtype: bool = False) -> Rule:
     def rule(i: Inference) -> Type:
         a, b = i.tile(0), i.tile(1)
         if integer:
             require_integer(i, a.dtype, b.dtype)
-        return _tile_result(i, a, (b,), a.dtype if left_dtype else promote(a.dtype, b.dtype))
+        return tile_result(i, a, (b,), a.dtype if left_dtype else promote(a.dtype, b.dtype))
 
     return rule
 
 
-def _tile_result(i: Inference, a: TileType, others: tuple[TileType, ...], dtype: DataType) -> TileType:
+def tile_result(i: Inference, a: TileType, others: tuple[TileType, ...], dtype: DataType) -> TileType:
+    """Result of tile operands: broadcast shape, layout and valid shape of the first."""
     shape = a.shape
     for b in others:
         shape = broadcast(i, shape, b.shape)
-    valid = a.valid_shape if shape is a.shape or x.all_equal(shape, a.shape) else _grown_valid(a, shape)
+    valid = a.valid_shape if shape is a.shape or x.all_equal(shape, a.shape) else grown_valid(a, shape)
     return tile(shape, dtype, valid, like=a)
 
 
-def _grown_valid(a: TileType, shape: Dims) -> Dims | None:
+def grown_valid(a: TileType, shape: Dims) -> Dims | None:
     """Valid region of a first operand that was broadcast: repeated axes are full."""
     if is_full(a):
         return None
     lead = len(shape) - len(a.shape)
-    kept = [v if x.equal(s, t) else t for v, s, t in zip(a.valid_shape, a.shape, shape[lead:])]
+    kept = [v if x.equal(s, t) else t for v, s, t in zip(a.valid_shape, a.shape, shape[lead:], strict=False)]
     return (*shape[:lead], *kept)
 
 
 def _tile_div(i: Inference) -> Type:
     a, b = i.tile(0), i.tile(1)
-    _same_shape(i, a.shape, b.shape)
+    same_shape(i, a.shape, b.shape)
     require_same_dtype(i, a.dtype, b.dtype)
     require_dtype(i, a.dtype, _DIVIDABLE)
     _check_precision(i, a.dtype)
-    _same_valid(i, a, b)
+    same_valid(i, a, b)
     return tile(a.shape, a.dtype, a.valid_shape, like=a)
 
 
-def _same_valid(i: Inference, a: TileType, b: TileType) -> None:
+def same_valid(i: Inference, a: TileType, b: TileType) -> None:
+    """Refuse two valid shapes that are not provably equal."""
     if not x.all_equal(a.valid_shape, b.valid_shape):
         i.fail(
             f"requires operands of one valid shape, but got {x.text(a.valid_shape)} and {x.text(b.valid_shape)}; "
@@ -205,7 +199,7 @@ def _binary() -> None:
         op(
             f"tile.{name}",
             "lhs:tile@Vec rhs:tile@Vec",
-            _tile_div if div else _tile_binary(),
+            _tile_div if div else tile_binary(),
             kw,
             category=cat,
             space=VEC,
@@ -217,11 +211,11 @@ def _binary() -> None:
         doc = f"{what} where both are valid, the valid operand elsewhere"
         op(f"tensor.{name}", "src0:tensor src1:tensor", _tensor_part, category=cat, doc=doc)
         operands = "src0:tile@Vec src1:tile@Vec"
-        op(f"tile.{name}", operands, _tile_binary(), category=cat, space=VEC, row_major_only=True, doc=doc)
+        op(f"tile.{name}", operands, tile_binary(), category=cat, space=VEC, row_major_only=True, doc=doc)
     op(
         "tile.rem",
         "lhs:tile@Vec rhs:tile@Vec tmp:tile@Vec",
-        _tile_binary(),
+        tile_binary(),
         category=cat,
         space=VEC,
         scratch=(2,),
@@ -243,7 +237,9 @@ def _tensor_scalar(keep_dtype: bool = False, allowed: tuple[DataType, ...] = ())
     return rule
 
 
-def _tile_scalar(allowed: tuple[DataType, ...] = ()) -> Rule:
+def tile_scalar(allowed: tuple[DataType, ...] = ()) -> Rule:
+    """Rule of a tile and a scalar: the type of the tile."""
+
     def rule(i: Inference) -> Type:
         a = i.tile(0)
         i.scalar(1)
@@ -256,7 +252,7 @@ def _tile_scalar(allowed: tuple[DataType, ...] = ()) -> Rule:
 
 def _rems(i: Inference) -> Type:
     a, tmp = i.tile(0), i.tile(2)
-    return _tile_result(i, a, (tmp,), promote(promote(a.dtype, i.scalar(1)), tmp.dtype))
+    return tile_result(i, a, (tmp,), promote(promote(a.dtype, i.scalar(1)), tmp.dtype))
 
 
 _SCALAR = (
@@ -279,7 +275,7 @@ def _with_scalar() -> None:
         op(
             f"tile.{name}",
             "lhs:tile@Vec rhs:scalar",
-            _tile_scalar(_SUBS if name == "subs" else ()),
+            tile_scalar(_SUBS if name == "subs" else ()),
             category=cat,
             space=VEC,
             doc=doc,
@@ -296,9 +292,9 @@ def _with_scalar() -> None:
 def _ternary(i: Inference) -> Type:
     a, c = i.tile(0), i.tile(2)
     if isinstance(i.args[1].type, ScalarType):
-        return _tile_result(i, a, (c,), promote(promote(a.dtype, i.scalar(1)), c.dtype))
+        return tile_result(i, a, (c,), promote(promote(a.dtype, i.scalar(1)), c.dtype))
     b = i.tile(1)
-    return _tile_result(i, a, (b, c), promote(promote(a.dtype, b.dtype), c.dtype))
+    return tile_result(i, a, (b, c), promote(promote(a.dtype, b.dtype), c.dtype))
 
 
 def _three() -> None:
@@ -316,188 +312,7 @@ def _three() -> None:
         )
 
 
-# --- bits ------------------------------------------------------------------------------------------------------------
-
-
-def _tensor_bits_scalar(keep_valid: bool = True, shift: bool = False) -> Rule:
-    def rule(i: Inference) -> Type:
-        a, s = i.tensor(0), i.scalar(1)
-        require_integer(i, a.dtype, s)
-        count = i.args[1]
-        if shift and isinstance(count, ConstInt) and count.value < 0:
-            i.fail(f"requires a shift count of at least 0, but got {count.value}")
-        return tensor(a.shape, a.dtype, a.valid_shape if keep_valid else None)
-
-    return rule
-
-
-def _tile_bits_scalar(i: Inference) -> Type:
-    a = i.tile(0)
-    require_integer(i, a.dtype, i.scalar(1))
-    return tile(a.shape, a.dtype, a.valid_shape, like=a)
-
-
-_BITS = (("and", "a & b"), ("or", "a | b"), ("xor", "a ^ b"), ("shl", "a << b"), ("shr", "a >> b"))
-
-
-def _bits() -> None:
-    for name, doc in _BITS:
-        xor, shift = name == "xor", name.startswith("sh")
-        tmp = " tmp:tile@Vec" if xor else ""
-        scratch = (2,) if xor else ()
-        op(f"tensor.{name}", "lhs:tensor rhs:tensor", _tensor_bits(not xor, shift), category="bitwise", doc=doc)
-        rule = _tensor_bits_scalar(not xor, shift)
-        op(f"tensor.{name}s", "lhs:tensor rhs:scalar", rule, category="bitwise", doc=doc.replace("b", "s"))
-        op(
-            f"tile.{name}",
-            f"lhs:tile@Vec rhs:tile@Vec{tmp}",
-            _tile_binary(True, shift),
-            category="bitwise",
-            space=VEC,
-            scratch=scratch,
-            row_major_only=True,
-            doc=doc,
-        )
-        op(
-            f"tile.{name}s",
-            f"lhs:tile@Vec rhs:scalar{tmp}",
-            _tile_bits_scalar,
-            category="bitwise",
-            space=VEC,
-            scratch=scratch,
-            no_alias=() if shift else (-1,),
-            doc=doc.replace("b", "s"),
-        )
-
-
-# --- activation, cast ------------------------------------------------------------------------------------------------
-
-
-def _prelu(i: Inference) -> Type:
-    a, slope = i.tile(0), i.tile(1)
-    _same_shape(i, a.shape, slope.shape)
-    require_same_dtype(i, a.dtype, slope.dtype)
-    require_dtype(i, a.dtype, _FLOATS)
-    _same_valid(i, a, slope)
-    return tile(a.shape, a.dtype, a.valid_shape, like=a)
-
-
-def _cast(i: Inference) -> Type:
-    a, target = i.shaped(0), dtype_kwarg(i, "target_type")
-    if a.dtype is target:
-        i.fail(f"requires another target type than that of its operand, but both are {target.name}; drop the cast")
-    if isinstance(a, TileType):
-        return tile(a.shape, target, a.valid_shape, like=a)
-    return tensor(a.shape, target, a.valid_shape)
-
-
-def _activation_and_cast() -> None:
-    op(
-        "tile.lrelu",
-        "tile:tile@Vec slope:scalar",
-        _tile_scalar(),
-        category="activation",
-        space=VEC,
-        row_major_only=True,
-        doc="x where x > 0, slope * x elsewhere",
-    )
-    op(
-        "tile.prelu",
-        "tile:tile@Vec slope:tile@Vec tmp:tile@Vec",
-        _prelu,
-        category="activation",
-        space=VEC,
-        scratch=(2,),
-        row_major_only=True,
-        extra={"no_alias_910b": True},
-        doc="x where x > 0, x * slope elsewhere (slope is a tile)",
-    )
-    kw, doc = "target_type:dtype mode:int=2", "each element converted to target_type, rounding as mode says"
-    op("tensor.cast", "input:tensor", _cast, kw, category="cast", doc=doc)
-    wider = {"no_alias_when_wider": 0}
-    op("tile.cast", "tile:tile@Vec", _cast, kw, category="cast", space=VEC, row_major_only=True, extra=wider, doc=doc)
-
-
-# --- compare and select ----------------------------------------------------------------------------------------------
-
-
-def _tensor_cmp(i: Inference) -> Type:
-    a = i.tensor(0)
-    if isinstance(i.args[1].type, ScalarType):
-        return tensor(a.shape, promote(a.dtype, i.scalar(1)))
-    b = i.tensor(1)
-    return tensor(broadcast(i, a.shape, b.shape), promote(a.dtype, b.dtype))
-
-
-def _mask(i: Inference) -> Type:
-    a = i.tile(0)
-    shape = a.shape if isinstance(i.args[1].type, ScalarType) else broadcast(i, a.shape, i.tile(1).shape)
-    columns = x.mul(x.ceil_div(x.ceil_div(shape[-1], 8), 32), index(32))
-    valid = a.valid_shape if x.all_equal(a.shape, shape) else _grown_valid(a, shape) or shape
-    return tile(
-        (*shape[:-1], columns), DataType.UINT8, (*valid[:-1], x.ceil_div(valid[-1], 8)), like=_with_shape(a, shape)
-    )
-
-
-def _with_shape(a: TileType, shape: Dims) -> TileType:
-    return TileType(shape, a.dtype, None, a.get_effective_tile_view(), a.space)
-
-
-def _sel(i: Inference) -> Type:
-    i.tile(0)
-    a, b = i.tile(1), i.tile(2)
-    return _tile_result(i, a, (b,), promote(a.dtype, b.dtype))
-
-
-_SIGNED_TWIN = {
-    DataType.UINT8: DataType.INT8,
-    DataType.UINT16: DataType.INT16,
-    DataType.UINT32: DataType.INT32,
-}
-
-
-def _sels(i: Inference) -> Type:
-    a, s = i.tile(1), i.scalar(3)
-    want = _SIGNED_TWIN.get(a.dtype, a.dtype)
-    if s is not want:
-        i.fail(f"requires a scalar of type {want.name} for a {a.dtype.name} tile, but got {s.name}")
-    if len(a.shape) != 2:
-        i.fail(f"requires a tile of rank 2, but got {x.text(a.shape)}")
-    return tile(a.shape, a.dtype, a.valid_shape, like=a)
-
-
-def _compare_select() -> None:
-    cat, kw = "compare-select", "cmp_type:int=0"
-    doc = "1 where the comparison holds, else 0"
-    op("tensor.cmp", "lhs:tensor rhs:tensor|scalar", _tensor_cmp, kw, category=cat, doc=doc)
-    doc = "packed bit mask of the comparison: bit k of byte j is column 8j + k"
-    op("tile.cmp", "lhs:tile@Vec rhs:tile@Vec", _mask, kw, category=cat, space=VEC, doc=doc)
-    op("tile.cmps", "lhs:tile@Vec rhs:scalar", _mask, kw, category=cat, space=VEC, row_major_only=True, doc=doc)
-    op(
-        "tile.sel",
-        "mask:tile@Vec lhs:tile@Vec rhs:tile@Vec tmp:tile@Vec",
-        _sel,
-        category=cat,
-        space=VEC,
-        scratch=(3,),
-        no_alias=(0, 3),
-        row_major_only=True,
-        doc="lhs where the mask bit is set, rhs elsewhere",
-    )
-    op(
-        "tile.sels",
-        "mask:tile@Vec src:tile@Vec tmp:tile@Vec scalar:scalar",
-        _sels,
-        category=cat,
-        space=VEC,
-        scratch=(2,),
-        no_alias=(0,),
-        row_major_only=True,
-        doc="src where the mask bit is set, the scalar elsewhere",
-    )
-
-
 def register_all() -> None:
     """Add the records of this module."""
-    for group in (_unary, _binary, _with_scalar, _three, _bits, _activation_and_cast, _compare_select):
+    for group in (_unary, _binary, _with_scalar, _three):
         group()

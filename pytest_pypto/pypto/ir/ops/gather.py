@@ -49,7 +49,7 @@ def _sort32(i: Inference) -> Type:
         require_dtype(i, idx.dtype, (DataType.UINT32,), "index type")
         columns = const_value(a.shape[-1])
         if not x.all_equal(a.shape, idx.shape) or (columns or 32) % 32:
-            i.fail(f"requires equal shapes with a multiple of 32 columns, but got {x.text(a.shape)} and {x.text(idx.shape)}")
+            i.fail(f"requires equal shapes with 32, 64, ... columns, but got {x.text(a.shape)} and {x.text(idx.shape)}")
     return _made(i, (*a.shape[:-1], x.mul(a.shape[-1], index(2))), a.dtype)
 
 
@@ -86,7 +86,17 @@ def _sorting() -> None:
     op("tensor.mrgsort_format2", operands, _merge_lists, kw, category=SORT, doc=doc)
     operands = "src0:tile@Vec src1:tile@Vec tmp_or_src2:tile@Vec tmp_or_src3:tile@Vec? tmp:tile@Vec?"
     last = {"scratch_last": True}
-    op("tile.mrgsort_format2", operands, _merge_lists, kw, category=SORT, space=VEC, no_alias=(-1,), extra=last, doc=doc)
+    op(
+        "tile.mrgsort_format2",
+        operands,
+        _merge_lists,
+        kw,
+        category=SORT,
+        space=VEC,
+        no_alias=(-1,),
+        extra=last,
+        doc=doc,
+    )
 
 
 # --- gathering -------------------------------------------------------------------------------------------------------
@@ -273,9 +283,8 @@ def _gathering() -> None:
     op("tensor.gather_row", f"acc:tensor {rest}", _gather_row, "transpose:bool=False", inplace=0, doc=doc, **gathered)
     kw = "transpose:bool=False"
     op("tile.gather_row", f"dst:tile {rest}", _gather_row, kw, category=GATHER, space_from=0, inplace=0, doc=doc)
-    kw = (
-        "block_size:int size:int col_off:int=0 max_indices:int is_trans:bool=False is_b_matrix:bool=False space:space=Mat"
-    )
+    kw = "block_size:int size:int col_off:int=0 max_indices:int is_trans:bool=False is_b_matrix:bool=False"
+    kw += " space:space=Mat"
     operands, doc = "src:tensor indices:tensor block_table:tensor", "rows of a paged table"
     op("tensor.paged_gather", operands, _paged_gather, kw, space_kwarg="space", doc=doc, **gathered)
     op(

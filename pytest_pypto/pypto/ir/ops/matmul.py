@@ -76,7 +76,7 @@ def _check_acc_dtype(i: Inference, acc: DataType, operand: DataType) -> None:
 
 
 def _check_acc_shape(i: Inference, acc: Dims, shape: Dims) -> None:
-    if len(acc) != len(shape) or any(x.difference(p, q) not in (0, None) for p, q in zip(acc, shape)):
+    if len(acc) != len(shape) or any(x.difference(p, q) not in (0, None) for p, q in zip(acc, shape, strict=False)):
         i.fail(f"requires an accumulator of shape {x.text(shape)}, but got {x.text(acc)}")
 
 
@@ -108,9 +108,7 @@ def _acc_tile(shape: Dims, dtype: DataType, valid: Dims) -> TileType:
     implicit = TileType(shape, dtype, None, None, ACC).get_effective_tile_view()
     # The pitch of the accumulator follows the valid rows when they are not known to be all rows.
     compact = CompactMode.null if x.equal(valid[-2], shape[-2]) else CompactMode.normal
-    view = TileView(
-        blayout=implicit.blayout, slayout=implicit.slayout, fractal=implicit.fractal, compact=compact
-    )
+    view = TileView(blayout=implicit.blayout, slayout=implicit.slayout, fractal=implicit.fractal, compact=compact)
     return tile(shape, dtype, valid, ACC, view=view)
 
 
@@ -140,7 +138,7 @@ def _matmul_acc_tile(i: Inference) -> Type:
     _check_acc_dtype(i, acc.dtype, a.dtype)
     _check_acc_shape(i, acc.shape, (a.shape[0], b.shape[1]))
     _check_init(i, 3)
-    for have, need in zip(acc.valid_shape, (a.valid_shape[0], b.valid_shape[1])):
+    for have, need in zip(acc.valid_shape, (a.valid_shape[0], b.valid_shape[1]), strict=False):
         if x.less(have, need):
             i.fail(f"requires an accumulator valid on {x.text([need])}, but got {x.text(acc.valid_shape)}")
     return acc

@@ -187,7 +187,7 @@ def _read(i: Inference) -> Type:
 def _check_indices(i: Inference, shape: Dims, indices: Dims) -> None:
     if len(indices) != len(shape):
         i.fail(f"requires one index per axis of {x.text(shape)}, but got {x.text(indices)}")
-    for k, (extent, at) in enumerate(zip(shape, indices)):
+    for k, (extent, at) in enumerate(zip(shape, indices, strict=False)):
         if x.negative(at) or x.at_most(extent, at):
             i.fail(f"requires an index within the {x.text([extent])} elements of axis {k}, but got {x.text([at])}")
 
@@ -246,7 +246,11 @@ def _fillpad(i: Inference) -> Type:
         return TensorType(a.shape, a.dtype, None, TensorView((), have.layout, (), pad))
     have_tile = a.get_effective_tile_view()
     view = TileView(
-        blayout=have_tile.blayout, slayout=have_tile.slayout, pad=pad, fractal=have_tile.fractal, compact=have_tile.compact
+        blayout=have_tile.blayout,
+        slayout=have_tile.slayout,
+        pad=pad,
+        fractal=have_tile.fractal,
+        compact=have_tile.compact,
     )
     memref = a.memref if i.op.endswith("_inplace") else None
     return TileType(a.shape, a.dtype, memref, view, a.space)
@@ -313,7 +317,14 @@ def _makers() -> None:
     kw = f"{dtype} target_memory:space=- transpose:bool=- flat_layout:bool=-"
     doc = "new tile, undefined"
     op("tile.create", "shape:tuple", _create_tile, kw, category=CATEGORY, space_kwarg="target_memory", doc=doc)
-    op("tensor.full", "shape:tuple value:typed", _full_tensor, dtype, category=CATEGORY, doc="tensor filled with a literal")
+    op(
+        "tensor.full",
+        "shape:tuple value:typed",
+        _full_tensor,
+        dtype,
+        category=CATEGORY,
+        doc="tensor filled with a literal",
+    )
     doc = "tile filled with a literal"
     operands = "shape:tuple value:typed"
     op("tile.full", operands, _full_tile, dtype, category=CATEGORY, space=VEC, row_major_only=True, doc=doc)
@@ -362,4 +373,4 @@ def _fills() -> None:
     )
 
 
-__all__ = ["register_all", "with_valid", "same_as", "is_full"]
+__all__ = ["is_full", "register_all", "same_as", "with_valid"]

@@ -122,7 +122,9 @@ def _rows(a: Dims) -> str:
 def _check_column_vector(i: Inference, a: Dims, v: Dims) -> None:
     columns_differ = not v or not a or x.difference(a[-1], v[-1]) not in (0, None)
     if columns_differ or (len(v) > 1 and not is_one(v[-2])):
-        i.fail(f"requires one number per column (shape [1, {x.text(a[-1:])[1:-1]}]), but got {x.text(v)} for {x.text(a)}")
+        i.fail(
+            f"requires one number per column (shape [1, {x.text(a[-1:])[1:-1]}]), but got {x.text(v)} for {x.text(a)}"
+        )
 
 
 def _expand(rows: bool, same_dtype: bool = False) -> Rule:
@@ -203,5 +205,3 @@ def register_all() -> None:
     doc = "the shape of target filled with a scalar"
     op("tensor.expands", "target:tensor scalar:scalar", _expands, category="broadcast", doc=doc)
     op("tile.expands", "target:tile@Vec scalar:scalar", _expands, category="broadcast", space=VEC, doc=doc)
-
-

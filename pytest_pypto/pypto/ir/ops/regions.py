@@ -1,7 +1,7 @@
 """Where the valid region goes: window reads, write unions and reshapes.
 
-The valid region of a tensor or tile is always a box at the origin. Everything is decided by proof: what cannot be proved
-wrong is accepted, what cannot be proved narrower keeps what the author asked for.
+The valid region of a tensor or tile is always a box at the origin. Everything is decided by proof: what cannot be
+proved wrong is accepted, what cannot be proved narrower keeps what the author asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ _ZERO = index(0)
 
 
 def window(
-    i: Inference, source: TensorType | TileType, offset: Dims, shape: Dims, request: Dims | None, clamp: bool, chip: bool
+    i: Inference,
+    source: TensorType | TileType,
+    offset: Dims,
+    shape: Dims,
+    request: Dims | None,
+    clamp: bool,
+    chip: bool,
 ) -> Dims:
     """Valid extents of a window of `shape` at `offset` of `source`.
 
@@ -28,7 +34,7 @@ def window(
     """
     full = is_full(source)
     out = []
-    for k, (extent, valid, at, size) in enumerate(zip(source.shape, source.valid_shape, offset, shape)):
+    for k, (extent, valid, at, size) in enumerate(zip(source.shape, source.valid_shape, offset, shape, strict=False)):
         want = None if request is None else request[k]
         _check_axis(i, k, extent, at, size, want, clamp, chip)
         out.append(_available(valid, at, size, want, full and not clamp))
@@ -45,7 +51,7 @@ def _check_axis(
     reach = size if want is None or chip else want
     if not clamp and x.less(extent, x.add(at, reach)):
         i.fail(
-            f"reads beyond its source on axis {k}: offset {x.text([at])} plus {x.text([reach])} exceeds {x.text([extent])}"
+            f"reads beyond its source on axis {k}: offset {x.text([at])} + {x.text([reach])} exceeds {x.text([extent])}"
             + ("" if chip else "; pass a smaller valid_shape or clamp=True")
         )
 
@@ -65,12 +71,12 @@ def union(i: Inference, target: TensorType | TileType, offset: Dims, extent: Dim
     Raises:
         ValueError: the box lies outside the target, or the union is no box at the origin.
     """
-    for k, (size, at, box) in enumerate(zip(target.shape, offset, extent)):
+    for k, (size, at, box) in enumerate(zip(target.shape, offset, extent, strict=False)):
         if x.negative(at):
             i.fail(f"requires offsets of at least 0, but got {x.text([at])} on axis {k}")
         if x.less(size, x.add(at, box)):
             i.fail(
-                f"writes beyond its target on axis {k}: offset {x.text([at])} plus {x.text([box])} exceeds {x.text([size])}"
+                f"writes beyond its target, axis {k}: offset {x.text([at])} + {x.text([box])} exceeds {x.text([size])}"
             )
     valid = target.valid_shape
     if is_full(target) or any(const_value(e) == 0 for e in extent):
@@ -84,7 +90,7 @@ def _union_of_boxes(i: Inference, valid: Dims, offset: Dims, extent: Dims) -> Di
         if not all(at_origin):
             i.fail(f"must write an empty target from its origin, but got offset {x.text(offset)}")
         return extent
-    ends = [x.add(o, e) for o, e in zip(offset, extent)]
+    ends = [x.add(o, e) for o, e in zip(offset, extent, strict=False)]
     if all(map(x.at_most, ends, valid)):
         return valid
     if all(at_origin) and all(map(x.at_most, valid, extent)):
@@ -94,8 +100,8 @@ def _union_of_boxes(i: Inference, valid: Dims, offset: Dims, extent: Dims) -> Di
         k = grown[0]
         return (*valid[:k], x.maximum(valid[k], ends[k]), *valid[k + 1 :])
     return i.fail(  # type: ignore[no-any-return]
-        f"would leave a valid region that is no box: valid {x.text(valid)}, written {x.text(extent)} at {x.text(offset)}; "
-        "write whole rows or columns next to the valid region"
+        f"would leave a valid region that is no box: valid {x.text(valid)}, written {x.text(extent)} at "
+        f"{x.text(offset)}; write whole rows or columns next to the valid region"
     )
 
 
@@ -113,7 +119,7 @@ def _factors(dims: Dims) -> Factors:
             rest.append(dim)
         else:
             const *= value
-    return const, tuple(sorted((id(r) for r in rest)))
+    return const, tuple(sorted(id(r) for r in rest))
 
 
 def check_count(i: Inference, old: Dims, new: Dims) -> None:
@@ -148,7 +154,7 @@ def reshaped(i: Inference, source: TensorType | TileType, shape: Dims) -> Dims:
 
 def _unit_axes(old: Dims, valid: Dims, new: Dims) -> Dims | None:
     """The mapping when the shapes differ only by unit axes."""
-    kept = [(s, v) for s, v in zip(old, valid) if not is_one(s)]
+    kept = [(s, v) for s, v in zip(old, valid, strict=False) if not is_one(s)]
     if not x.all_equal([s for s, _ in kept], [d for d in new if not is_one(d)]):
         return None
     values = iter(v for _, v in kept)

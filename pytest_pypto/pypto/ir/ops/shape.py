@@ -302,7 +302,7 @@ def _set_validshape(i: Inference) -> Type:
     if len(a.shape) != 2:
         i.fail(f"requires rank 2, but got {x.text(a.shape)}")
     valid = i.args[1:3]
-    for k, (v, extent) in enumerate(zip(valid, a.shape)):
+    for k, (v, extent) in enumerate(zip(valid, a.shape, strict=False)):
         if x.negative(v) or x.less(extent, v):
             i.fail(f"requires a valid extent from 0 to {x.text([extent])} on axis {k}, but got {x.text([v])}")
     return with_valid(a, valid) if isinstance(a, TensorType) else with_tile_valid(a, valid)
@@ -382,7 +382,15 @@ def _views() -> None:
     operands = "input:tensor shape:tuple? valid_shape:tuple?"
     op("tensor.view", operands, _view, "layout:layout=-", category=CATEGORY, view_of=0, doc=doc)
     doc = "the same bytes read as another element type"
-    op("tensor.reinterpret_view", "data:tensor shape:tuple?", _reinterpret, "dtype:dtype", category=CATEGORY, view_of=0, doc=doc)
+    op(
+        "tensor.reinterpret_view",
+        "data:tensor shape:tuple?",
+        _reinterpret,
+        "dtype:dtype",
+        category=CATEGORY,
+        view_of=0,
+        doc=doc,
+    )
     op(
         "tile.reinterpret_view",
         "data:tile shape:tuple?",

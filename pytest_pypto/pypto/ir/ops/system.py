@@ -157,7 +157,13 @@ def _system() -> None:
 def _tasks() -> None:
     task = {"category": "task"}
     op("system.task_invalid", "", scalar(TASK_ID), doc="the id of no task", **task)
-    op("system.task_dummy", "deps:scalar|array*", scalar(TASK_ID), doc="an empty task that joins its dependencies", **task)
+    op(
+        "system.task_dummy",
+        "deps:scalar|array*",
+        scalar(TASK_ID),
+        doc="an empty task that joins its dependencies",
+        **task,
+    )
     op("system.task_is_valid", "task_id:scalar", scalar(BOOL), doc="True when the id names a task", **task)
     int32 = scalar(DataType.INT32)
     op("system.available_cluster_count", "", int32, doc="core groups of the running device", **task)

@@ -1,4 +1,4 @@
-"""The functions users see: `pl.add`, `pl.tile.load`, ... as Python functions with real signatures, made on first use."""
+"""The functions users see (`pl.add`, `pl.tile.load`, ...): Python functions with real signatures, made on first use."""
 
 from __future__ import annotations
 

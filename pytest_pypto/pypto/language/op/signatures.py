@@ -59,8 +59,7 @@ UNIFIED: Groups = (
     ("acc, lhs, lhs_scale, rhs, rhs_scale", "matmul_mx_acc"),
     ("lhs, lhs_scale, rhs, rhs_scale, bias", "matmul_mx_bias"),
     (
-        "mem, idx, coalesce='row', *, gather_oob='undefined', target_memory=Vec, scratch=None, "
-        "valid_shape=None",
+        "mem, idx, coalesce='row', *, gather_oob='undefined', target_memory=Vec, scratch=None, valid_shape=None",
         "mgather",
     ),
     ("tile, target_memory, blayout=None, slayout=None", "move"),
@@ -154,8 +153,7 @@ TENSOR: Groups = (
     ("target, row_vec", "row_expand"),
     (
         "tensor, row_vec",
-        "row_expand_add row_expand_div row_expand_expdif row_expand_max row_expand_min row_expand_mul "
-        "row_expand_sub",
+        "row_expand_add row_expand_div row_expand_expdif row_expand_max row_expand_min row_expand_mul row_expand_sub",
     ),
     ("input, dim=None, index=None, src=None, *, mask_pattern=None, dst=None", "scatter"),
     ("input, *args, **kwargs", "scatter_update"),
@@ -187,8 +185,7 @@ TILE: Groups = (
     ("target, col_vec", "col_expand"),
     (
         "tile, col_vec",
-        "col_expand_add col_expand_div col_expand_expdif col_expand_max col_expand_min col_expand_mul "
-        "col_expand_sub",
+        "col_expand_add col_expand_div col_expand_expdif col_expand_max col_expand_min col_expand_mul col_expand_sub",
     ),
     ("tile, tmp_tile=None", "col_sum"),
     ("src0, src1", "concat part_add part_max part_min part_mul"),
@@ -217,8 +214,7 @@ TILE: Groups = (
     ("acc, lhs, lhs_scale, rhs, rhs_scale", "matmul_mx_acc"),
     ("lhs, lhs_scale, rhs, rhs_scale, bias", "matmul_mx_bias"),
     (
-        "mem, idx, coalesce='row', *, gather_oob='undefined', target_memory=Vec, scratch=None, "
-        "valid_shape=None",
+        "mem, idx, coalesce='row', *, gather_oob='undefined', target_memory=Vec, scratch=None, valid_shape=None",
         "mgather",
     ),
     ("tile, target_memory, blayout=None, slayout=None", "move"),
