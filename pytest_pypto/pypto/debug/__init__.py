@@ -1,0 +1,13 @@
+"""The oracle: `torch_codegen` turns IR into Python that computes the same, `validate_pass_ir_codegen_results` checks dumps.
+
+Nothing here imports torch until a script runs.
+"""
+
+from __future__ import annotations
+
+from . import torch_codegen as _module  # the submodule first: importing it later would hide the function
+from .errors import UnsupportedOpError
+
+torch_codegen = _module.torch_codegen
+
+__all__ = ["UnsupportedOpError", "torch_codegen"]

@@ -1,0 +1,70 @@
+"""All that is known about a program before its script is written."""
+
+from __future__ import annotations
+
+from ...ir import expr as e
+from ...ir.program import Function, Program
+from .bounds import Bounds
+from .flow import Flow, flow_of
+from .groups import Pair, launched_functions, pairs_of, two_lane_functions, waiting_functions
+from .regions import Regions
+from .storage import Analysis, Storage, Summary, callee_of, handler_of
+
+_MASK_MAKERS = ("tile.cmp", "tile.cmps")
+_MASK_READERS = ("tile.sel", "tile.sels")
+
+
+class Plan:
+    """Facts about a program, or about a function on its own."""
+
+    def __init__(self, node: Program | Function) -> None:
+        listed = [node] if isinstance(node, Function) else list(node.functions.values())
+        self.functions: dict[str, Function] = {f.name: f for f in listed}
+        self.flows: dict[str, Flow] = {f.name: flow_of(f) for f in listed}
+        self.pairs: dict[str, Pair] = pairs_of(self.functions) if isinstance(node, Program) else {}
+        self.waiting = waiting_functions(self.flows, self.functions, self.pairs)
+        self.two_lane = two_lane_functions(self.functions)
+        self.launched = launched_functions(self.flows, self.functions)
+        self.regions = Regions(self.flows, self.functions, Bounds(self.flows, self.functions))
+        self.summaries: dict[str, Summary] = {}
+        self.storage: dict[str, Storage] = {}
+        for name in self._callees_first():
+            analysis = Analysis(self.flows[name], self.functions, self.summaries)
+            self.summaries[name] = analysis.summary()
+            self.storage[name] = analysis.decide()
+        self.members = {m for pair in self.pairs.values() for m in (pair.aic, pair.aiv)}
+        self.masks = {v for flow in self.flows.values() for v in _logical_masks(flow)}
+
+    def _callees_first(self) -> list[str]:
+        order: list[str] = []
+        seen: set[str] = set()
+
+        def visit(name: str) -> None:
+            if name in seen:
+                return
+            seen.add(name)
+            for call, _, _ in self.flows[name].calls:
+                callee = callee_of(call, self.functions)
+                if callee is not None:
+                    visit(callee.name)
+            order.append(name)
+
+        for name in self.functions:
+            visit(name)
+        return order
+
+
+def _logical_masks(flow: Flow) -> set[e.Var]:
+    """Comparison results that only selections read: they stay bool tensors of the logical shape."""
+    made = {}
+    for var, definitions in flow.defs.items():
+        sources = [d.source for d in definitions]
+        if sources and all(isinstance(x, e.Call) and x.op.name in _MASK_MAKERS for x in sources):
+            made[var] = 0
+    for call, _, _ in flow.calls:
+        if call.op.name in _MASK_READERS and isinstance(call.args[0], e.Var) and call.args[0] in made:
+            made[call.args[0]] += 1
+    return {v for v, reads in made.items() if reads == len(flow.uses.get(v, ()))}
+
+
+__all__ = ["Plan", "handler_of"]
