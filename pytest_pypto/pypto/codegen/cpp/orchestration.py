@@ -183,9 +183,9 @@ class _Host:
         elif name.startswith("system.task_"):
             self.task_operator(call, var)
         else:
-            self.verbatim(call)
-            if var is not None:
-                w.line(f"auto {w.name(var)} = /* see above */;")
+            values = [w.numbers(a) if isinstance(a, e.MakeTuple) else w.expr(a) for a in call.args]
+            target = f"auto {w.name(var)} = " if var is not None else ""
+            w.line(f"{target}{name.replace('.', '_')}({', '.join(values)});")
 
     def array(self, call: e.Call, var: e.Var | None) -> None:
         w = self.w
