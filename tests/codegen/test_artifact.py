@@ -13,6 +13,7 @@ from pytest_pypto.pypto.codegen import CodegenError, CodegenOptions, PartialCode
 from pytest_pypto.pypto.codegen.artifact import write_text
 from pytest_pypto.pypto.codegen.metadata import kernel_ids
 from pytest_pypto.pypto.codegen.units import entry_function, kernel_units
+from pytest_pypto.pypto.ir.program import Program
 from pytest_pypto.pypto.language.parser.modules import loads
 from tests.codegen.kernels import TENSOR, program
 from tests.codegen.kit_units import finished_program
@@ -30,13 +31,11 @@ KERNEL = """
 """
 
 
-def _program(*kernels: tuple[str, str], hosts: tuple[str, ...] = ("main",)) -> object:
+def _program(*kernels: tuple[str, str], hosts: tuple[str, ...] = ("main",)) -> Program:
     shapes = {"x": TENSOR.format(name="mem_ddr_0"), "o": TENSOR.format(name="mem_ddr_1")}
     text = "".join(KERNEL.format(name=n, body=b, **shapes) for n, b in kernels)
-    calls = "; ".join(f"self.{n}(x, o)" for n, _ in kernels)
-    return program(
-        text + "".join(HOST.format(name=h, calls=calls.replace("; ", "\n        "), **shapes) for h in hosts)
-    )
+    calls = "\n        ".join(f"self.{n}(x, o)" for n, _ in kernels)
+    return program(text + "".join(HOST.format(name=h, calls=calls, **shapes) for h in hosts))
 
 
 COPY = (
@@ -67,7 +66,7 @@ def test_files_of_an_artifact(name: str, files: set[str]) -> None:
 
 
 @needs_kit
-def test_the_sidecar_is_the_reference_s(subtests: object = None) -> None:
+def test_the_sidecar_is_the_reference_s() -> None:
     different = []
     for meta in sorted(KIT.glob("*/*/artifact/compiled_meta.json")):
         folder, platform = meta.parents[2], meta.parents[1].name
@@ -94,7 +93,7 @@ def _files(folder: Path) -> list[Path]:
 
 def test_several_orchestrations_become_complete_sub_builds() -> None:
     made = _program(("k", COPY), hosts=("one", "two"))
-    files = artifact_files(made, platform="a2a3sim")  # type: ignore[arg-type]
+    files = artifact_files(made, platform="a2a3sim")
     tops = {"/".join(f.split("/")[:2]) for f in files}
     assert tops == {"next_levels/one", "next_levels/two"}
     for name in ("one", "two"):
@@ -104,7 +103,7 @@ def test_several_orchestrations_become_complete_sub_builds() -> None:
 
 def test_kernel_config_is_data_and_lists_kernels_by_first_use() -> None:
     made = _program(("b", COPY), ("a", COPY))
-    files = artifact_files(made, platform="a2a3sim", options=CodegenOptions(compile_only=False))  # type: ignore[arg-type]
+    files = artifact_files(made, platform="a2a3sim", options=CodegenOptions(compile_only=False))
     tree = ast.parse(files["kernel_config.py"])
     tables = {n.targets[0].id: ast.literal_eval(n.value) for n in tree.body if isinstance(n, ast.Assign)}  # type: ignore[attr-defined]
     assert tables["RUNTIME_CONFIG"] == {"runtime": "tensormap_and_ringbuffer", "aicpu_thread_num": 0}
@@ -126,12 +125,12 @@ def test_a_group_numbers_its_cube_kernel_first() -> None:
 
 def test_a_kernel_that_cannot_be_written_stops_the_artifact() -> None:
     with pytest.raises(CodegenError, match="kernel 'bad': BreakStmt"):
-        artifact_files(_program(("bad", JUMP)), platform="a2a3sim")  # type: ignore[arg-type]
+        artifact_files(_program(("bad", JUMP)), platform="a2a3sim")
 
 
 def test_the_other_kernels_are_kept_when_one_cannot_be_written() -> None:
     with pytest.raises(PartialCodegenError, match="1 of the kernels of 'P' cannot be written") as caught:
-        artifact_files(_program(("bad", JUMP), ("good", COPY)), platform="a2a3sim")  # type: ignore[arg-type]
+        artifact_files(_program(("bad", JUMP), ("good", COPY)), platform="a2a3sim")
     assert "kernels/aiv/good.pto" in caught.value.files
     assert "kernels/aiv/bad.pto" not in caught.value.files
     assert "compiled_meta.json" not in caught.value.files
@@ -140,16 +139,13 @@ def test_the_other_kernels_are_kept_when_one_cannot_be_written() -> None:
 @needs_kit
 def test_a_distributed_program_is_refused_by_its_construct() -> None:
     with pytest.raises(CodegenError, match=r"function 'chip' uses .*distributed.*installed PyPTO"):
-        artifact_files(
-            loads(str(KIT / "dist" / "a2a3sim" / "passes" / "48_after_InsertCommFence.py")), platform="a2a3sim"
-        )
+        artifact_files(finished_program("dist", "a2a3sim"), platform="a2a3sim")
 
 
 def test_an_unknown_platform_lists_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(
-        ValueError, match=re.escape("Invalid platform 'a3sim'. Expected 'a2a3', 'a2a3sim', 'a5', 'a5sim'.")
-    ):
-        write_artifact(_program(("k", COPY)), tmp_path / "x", platform="a3sim")  # type: ignore[arg-type]
+    expected = "Invalid platform 'a3sim'. Expected 'a2a3', 'a2a3sim', 'a5', 'a5sim'."
+    with pytest.raises(ValueError, match=re.escape(expected)):
+        write_artifact(_program(("k", COPY)), tmp_path / "x", platform="a3sim")
     assert not (tmp_path / "x").exists()
 
 
@@ -171,14 +167,14 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
 
 
 def test_kernels_in_no_group_are_units_of_their_own() -> None:
-    units = kernel_units(_program(("k", COPY), ("j", COPY)))  # type: ignore[arg-type]
+    units = kernel_units(_program(("k", COPY), ("j", COPY)))
     assert [(u.name, u.path, u.is_group) for u in units] == [("j", "aiv/j.pto", False), ("k", "aiv/k.pto", False)]
 
 
 def test_operations_carry_the_place_they_come_from() -> None:
     made = _program(("k", COPY))
-    with_places = artifact_files(made, platform="a2a3sim")["kernels/aiv/k.pto"]  # type: ignore[arg-type]
-    without = artifact_files(made, platform="a2a3sim", options=CodegenOptions(emit_source_loc=False))  # type: ignore[arg-type]
+    with_places = artifact_files(made, platform="a2a3sim")["kernels/aiv/k.pto"]
+    without = artifact_files(made, platform="a2a3sim", options=CodegenOptions(emit_source_loc=False))
     assert re.sub(r' loc\("<string>":\d+:\d+\)', "", with_places) == without["kernels/aiv/k.pto"]
     for line in with_places.splitlines():
         operation = not re.search(r"arith\.constant|func\.func|return|^module|^ *\}", line)
