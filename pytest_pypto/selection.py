@@ -19,6 +19,9 @@ from pytest_pypto.toolchain import Toolchain
 FIXTURE = "_pypto_variant"
 """Hidden fixture that carries a test's variant."""
 
+PLATFORM_FIXTURE = "pypto_platform"
+"""A test that reaches this fixture, itself or through another one, runs on every chosen platform."""
+
 OTHER_PLATFORM = "platform {platform} is not in --pypto-platform={chosen}"
 
 
@@ -47,7 +50,7 @@ def parametrize(metafunc: pytest.Metafunc, settings: Settings, unavailable: Unav
         settings: of the session.
         unavailable: platform id -> why it cannot run here, None when it can.
     """
-    wanted = FIXTURE in metafunc.fixturenames
+    wanted = PLATFORM_FIXTURE in metafunc.fixturenames
     marks = [metafunc.definition.get_closest_marker(axis.marker) for axis in AXES]
     if not wanted and not any(marks):
         return
@@ -56,7 +59,7 @@ def parametrize(metafunc: pytest.Metafunc, settings: Settings, unavailable: Unav
         pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
     if not values[0] and wanted:
         values[0] = settings.platforms
-    if not wanted:
+    if FIXTURE not in metafunc.fixturenames:
         metafunc.fixturenames.append(FIXTURE)
     params = [_param(variant, unavailable) for variant in _variants(*values)]
     metafunc.parametrize(FIXTURE, params, indirect=True)

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_pypto.check.tolerance import Source
 from pytest_pypto.harness import run as harness
-from pytest_pypto.harness.cache import CompileCache, GoldenCache, changed_config
+from pytest_pypto.harness.cache import CompileCache, GoldenCache, assembler_options, changed_config
 from pytest_pypto.harness.case import Case
 from pytest_pypto.harness.device import run_device
 from pytest_pypto.harness.direction import direction_finding
@@ -98,7 +98,7 @@ class Workbench:
         if hasattr(program, "functions"):
             if samples:
                 pytest.fail("pypto: pypto_compile takes sample arguments for @pl.jit kernels only", pytrace=False)
-            return self.tools.compiles.compile(program, config.compile_kwargs())
+            return self.tools.compiles.compile(program, {**config.compile_kwargs(), **assembler_options()})
         if hasattr(program, "compile"):
             return program.compile(*samples, config=config)
         pytest.fail(

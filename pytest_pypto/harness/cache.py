@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import os
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -107,6 +109,14 @@ def compiler_id(location: str) -> str:
     root = Path(location)
     files = sorted(p for p in root.rglob("*") if p.suffix in (".py", ".so"))
     return digest(f"{p.relative_to(root)} {p.stat().st_size} {p.stat().st_mtime_ns}" for p in files)
+
+
+def assembler_options() -> dict[str, Any]:
+    """Stop at `.pto` text where there is no assembler to go further."""
+    known = toolchain.current()
+    embedded = known is None or known.kind == "embedded"
+    missing = shutil.which("ptoas") is None and not os.environ.get("PTOAS_ROOT")
+    return {"skip_ptoas": True} if embedded or missing else {}
 
 
 def run_config_fields() -> tuple[str, ...]:

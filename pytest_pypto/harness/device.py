@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from pytest_pypto import toolchain
 from pytest_pypto.harness.case import Accumulation, Case, compare_run
 from pytest_pypto.harness.errors import CannotRun
 from pytest_pypto.harness.oracle import Run, tensors_of
@@ -45,12 +46,23 @@ def run_device(case: Case) -> tuple[Run, tuple[Finding, ...]]:
     with sanitizers(case.sanitize):
         try:
             returned = case.compiled(*arguments.values(), **options)
-        except ModuleNotFoundError as exc:
-            if (exc.name or "").split(".")[0] not in ("simpler", "simpler_setup"):
+        except (ModuleNotFoundError, FileNotFoundError) as exc:
+            missing = _missing_part(exc)
+            if missing is None:
                 raise
-            text = "the installed PyPTO has no runtime (package simpler); --pypto-toolchain=embedded has a simulator"
+            text = f"the installed PyPTO has no {missing}; --pypto-toolchain=embedded brings a simulator"
             raise CannotRun(text) from exc
     return Run(tensors_of(arguments), returned), findings_of(case.compiled)
+
+
+def _missing_part(error: Exception) -> str | None:
+    """What an installed PyPTO lacks for a dispatch, None when the error means something else."""
+    known = toolchain.current()
+    if known is None or known.kind == "embedded":
+        return None
+    if isinstance(error, ModuleNotFoundError):
+        return "runtime (package simpler)" if (error.name or "").startswith("simpler") else None
+    return "assembler (ptoas), so there are no binaries" if "kernel_config.py" in str(error) else None
 
 
 def findings_of(source: Any) -> tuple[Finding, ...]:

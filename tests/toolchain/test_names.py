@@ -49,7 +49,9 @@ def test_modules_loaded_before_the_alias_get_it() -> None:
     assert out == "True"
 
 
-@pytest.mark.parametrize("order", ["pypto.debug.torch_codegen", "pytest_pypto.pypto.debug.torch_codegen", "pypto.debug"])
+@pytest.mark.parametrize(
+    "order", ["pypto.debug.torch_codegen", "pytest_pypto.pypto.debug.torch_codegen", "pypto.debug"]
+)
 def test_a_name_that_is_a_submodule_and_a_function(order: str) -> None:
     """Importing the submodule under either name leaves the function bound in its parent."""
     pytest.importorskip("torch")

@@ -1,0 +1,19 @@
+"""Running pytest inside the tests of the plugin, with the same test under every way of distribution."""
+
+from __future__ import annotations
+
+import pytest
+
+WAYS = [[], ["-n0"], ["-n2"]]
+
+
+@pytest.fixture(params=WAYS, ids=lambda way: " ".join(way) or "plain")
+def way(request: pytest.FixtureRequest) -> list[str]:
+    """No xdist, xdist without workers, two workers."""
+    found: list[str] = request.param
+    return found
+
+
+@pytest.fixture(autouse=True)
+def _loaded(heavy_modules_loaded: None) -> None:
+    """Inner runs happen in this process."""
