@@ -1,4 +1,4 @@
-"""FoldNoOpReshape: a reshape that changes nothing becomes another name for its source."""
+"""FoldNoOpReshape: a reshape that changes nothing is a second name."""
 
 from __future__ import annotations
 
@@ -6,41 +6,54 @@ from dataclasses import dataclass, replace
 
 from ..ir import expr as e
 from ..ir import stmt as s
+from ..ir.enums import is_incore_type
 from ..ir.program import Function, Program
-from ..ir.structural import structural_equal
+from ..ir.structural import exprs_equal
 from ..ir.types import TileType
 from ..ir.visitor import IRMutator
+from ._util import is_call
 from .base import FunctionPass
-from .device_ir import is_device, op_call
 
 
 @dataclass(frozen=True)
 class FoldNoOpReshape(FunctionPass):
-    """`u = tile.reshape(t, ...)` becomes `u = t` when both have one buffer, one offset and one type."""
+    """`u = pl.tile.reshape(t, shape)` with the same buffer and the same tile type becomes `u = t`."""
 
     name = "FoldNoOpReshape"
     requires = frozenset({"SplitIncoreOrch", "IncoreTileOps", "HasMemRefs", "TileOps2D"})
 
     def apply_function(self, func: Function, program: Program) -> Function:
-        """The function without no-op reshapes."""
-        if not is_device(func):
+        """The function without reshapes that do nothing."""
+        if not is_incore_type(func.func_type):
             return func
-        body = _Fold().visit_stmt(func.body)
+        body = _Folder().visit_stmt(func.body)
         return func if body is func.body else func.with_(body=body)
 
 
-class _Fold(IRMutator):
+class _Folder(IRMutator):
+    """Replaces right sides."""
+
     def visit_assign_stmt(self, op: s.AssignStmt) -> s.Stmt:
-        call = op_call(op)
-        if call is None or call.op.name != "tile.reshape" or not _same_handle(call.args[0].type, op.var.type):
+        if not is_call(op.value, "tile.reshape") or not isinstance(op.value, e.Call):
             return op
-        return replace(op, value=call.args[0])
+        source = op.value.args[0]
+        same = isinstance(source, e.Var) and _same_buffer(source.type, op.var.type)
+        return replace(op, value=source) if same else op
+
+    def visit_for_stmt(self, op: s.ForStmt) -> s.Stmt:
+        body = self.visit_stmt(op.body)
+        return op if body is op.body else replace(op, body=body)
+
+    def visit_while_stmt(self, op: s.WhileStmt) -> s.Stmt:
+        body = self.visit_stmt(op.body)
+        return op if body is op.body else replace(op, body=body)
 
 
-def _same_handle(source: object, result: object) -> bool:
-    if not isinstance(source, TileType) or not isinstance(result, TileType):
+def _same_buffer(a: object, b: object) -> bool:
+    """One tile type, and one place in one allocation."""
+    if not isinstance(a, TileType) or not isinstance(b, TileType) or a != b:
         return False
-    a, b = source.memref, result.memref
-    if a is None or b is None or not e.MemRef.same_allocation(a, b):
-        return False
-    return source == result and structural_equal(a.byte_offset_, b.byte_offset_)
+    if a.memref is None or b.memref is None:
+        return a.memref is b.memref
+    same = a.memref.base_ is b.memref.base_ and a.memref.size_ == b.memref.size_
+    return same and exprs_equal([a.memref.byte_offset_], [b.memref.byte_offset_])
