@@ -1,0 +1,270 @@
+"""Statements, control flow and scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..text.nodes import Op
+from ..text.types import ArrayT, ScalarT
+from . import globalops, handles, pipeops, scalars, tileops
+from .values import ArrayValue, Scalar
+
+if TYPE_CHECKING:
+    from .builder import Builder
+
+Handler = Callable[["Builder", Op], None]
+
+
+def block(k: Builder, ops: list[Op]) -> None:
+    """Emit the statements of one region; a region is one counted block, split by control flow inside it."""
+    outer = k.block
+    k.block = k.emit.open_block()
+    for op in ops:
+        statement(k, op)
+    k.block = outer
+
+
+def statement(k: Builder, op: Op) -> None:
+    """Emit one operation."""
+    handler = HANDLERS.get(op.name)
+    if handler is not None:
+        handler(k, op)
+    elif op.name.startswith("arith."):
+        _arith(k, op)
+    elif op.name.removeprefix("pto.") in tileops.TILE_OPS:
+        tileops.tile_op(k, op)
+    else:
+        k.fail(op, "the machine has no such operation")
+
+
+def _constant(k: Builder, op: Op) -> None:
+    value, typ = op.attrs["value"], op.out_types[0]
+    if isinstance(value, float):
+        name = k.emit.bind("c", value)  # keeps infinities and NaN, which have no literal
+        k.define(op, op.results[0], Scalar(name, typ, value))
+    else:
+        k.define(op, op.results[0], Scalar(repr(value), typ, value))
+
+
+def _arith(k: Builder, op: Op) -> None:
+    args = [k.scalar(op, n) for n in op.ins]
+    codes = [a.code for a in args]
+    clamped = None
+    if op.name == "arith.select":
+        code = f"{codes[1]} if {codes[0]} else {codes[2]}"
+    elif op.name == "arith.negf":
+        code = f"-{codes[0]}"
+    elif op.name in ("arith.cmpi", "arith.cmpf"):
+        code = scalars.compare(op, *codes)
+    elif len(args) == 1:
+        code = scalars.cast(op, k.emit.bind, codes[0])
+    else:
+        code = scalars.binary(op, k.emit.bind, *codes)
+        if op.name == "arith.maxsi" and args[1].value == 0 and not args[0].constant:
+            clamped = codes[0]
+    value = _folded(op, args)
+    if value is not None:
+        k.define(op, op.results[0], Scalar(repr(value), op.out_types[0], value))
+    else:
+        k.assign(op, code, op.out_types[0], clamped=clamped)
+
+
+def _folded(op: Op, args: list[Scalar]) -> int | None:
+    """The value of index arithmetic on constants, so that fixed offsets stay fixed."""
+    known: dict[str, Callable[[int, int], int]] = {
+        "arith.addi": lambda a, b: a + b,
+        "arith.subi": lambda a, b: a - b,
+        "arith.muli": lambda a, b: a * b,
+        "arith.maxsi": max,
+        "arith.minsi": min,
+        "arith.divsi": scalars.quotient,
+        "arith.remsi": scalars.remainder,
+    }
+    fn = known.get(op.name)
+    if fn is None or op.types[0] != ScalarT("index") or not all(a.constant for a in args):
+        return None
+    return fn(args[0].value, args[1].value)
+
+
+def _unrealized(k: Builder, op: Op) -> None:
+    arg = k.scalar(op, op.ins[0])
+    bits = scalars.width(op.out_types[0]) or 64
+    unsigned = str(op.out_types[0]).startswith("u")
+    if arg.constant:
+        value = scalars.wrapped(int(arg.value), bits, unsigned)
+        k.define(op, op.results[0], Scalar(repr(value), op.out_types[0], value))
+    else:
+        k.assign(op, f"{k.emit.bind('f', scalars.wrapped)}({arg.code}, {bits}, {unsigned})", op.out_types[0])
+
+
+def _step(step: int) -> int:
+    if step <= 0:
+        raise ValueError(f"the step of a loop must be positive, got {step}")
+    return step
+
+
+def _for(k: Builder, op: Op) -> None:
+    low, high, step = (k.scalar(op, n) for n in op.ins)
+    if step.constant and step.value <= 0:
+        k.fail(op, f"the step of a loop must be positive, got {step.value}")
+    by = step.code if step.constant else f"{k.emit.bind('f', _step)}({step.code})"
+    carried = [k.emit.name() for _ in op.results]
+    for var, name in zip(carried, op.groups["init"], strict=True):
+        k.emit.line(f"{var} = {k.scalar(op, name).code}")
+    var = k.emit.name("i")
+    k.emit.line(f"for {var} in range({low.code}, {high.code}, {by}):")
+    with k.emit.indented():
+        _scoped(k, op, 0, [(op.groups["var"][0], var, low.type), *_args(op, carried)], carried)
+    _results(k, op, carried)
+
+
+def _args(op: Op, carried: list[str]) -> list[tuple[str, str, Any]]:
+    return [(n, v, t) for n, v, t in zip(op.groups["args"], carried, op.out_types, strict=True)]
+
+
+def _scoped(k: Builder, op: Op, region: int, names: list[tuple[str, str, Any]], targets: list[str]) -> None:
+    """Emit a body in which `names` are bound; its yield assigns `targets`."""
+    saved = dict(k.env)
+    for name, var, typ in names:
+        k.define(op, name, Scalar(var, typ))
+    body = op.regions[region].ops
+    last = body[-1] if body and body[-1].name == "scf.yield" else None
+    if targets and last is None:
+        k.fail(op, "a body that carries values must end with scf.yield")
+    block(k, body[:-1] if last is not None else body)
+    if last is not None:
+        _assign_yield(k, last, targets)
+    k.env = saved
+
+
+def _assign_yield(k: Builder, op: Op, targets: list[str]) -> None:
+    if len(op.ins) != len(targets):
+        k.fail(op, f"hands on {len(op.ins)} value(s), the surrounding statement takes {len(targets)}")
+    if targets:
+        values = ", ".join(k.scalar(op, n).code for n in op.ins)
+        k.emit.line(f"{', '.join(targets)} = {values}")
+
+
+def _results(k: Builder, op: Op, carried: list[str]) -> None:
+    for name, var, typ in zip(op.results, carried, op.out_types, strict=True):
+        result = k.emit.name()
+        k.emit.line(f"{result} = {var}")
+        k.define(op, name, Scalar(result, typ))
+
+
+def _if(k: Builder, op: Op) -> None:
+    condition = k.scalar(op, op.ins[0])
+    targets = [k.emit.name() for _ in op.results]
+    k.emit.line(f"if {condition.code}:")
+    with k.emit.indented():
+        _scoped(k, op, 0, [], targets)
+    if len(op.regions) > 1:
+        k.emit.line("else:")
+        with k.emit.indented():
+            _scoped(k, op, 1, [], targets)
+    for name, var, typ in zip(op.results, targets, op.out_types, strict=True):
+        k.define(op, name, Scalar(var, typ))
+
+
+def _while(k: Builder, op: Op) -> None:
+    carried = [k.emit.name() for _ in op.results]
+    for var, name in zip(carried, op.groups["init"], strict=True):
+        k.emit.line(f"{var} = {k.scalar(op, name).code}")
+    results = [k.emit.name() for _ in op.results]
+    rounds = k.emit.name("w")
+    info = k.site(op)
+    k.emit.line(f"{rounds} = 0")
+    k.emit.line("while True:")
+    with k.emit.indented():
+        k.emit.line(f"{rounds} += 1")
+        k.emit.line(f"if {rounds} > ag.while_limit: ag.endless({info.id})")
+        saved = dict(k.env)
+        for name, var, typ in _args(op, carried):
+            k.define(op, name, Scalar(var, typ))
+        before = op.regions[0].ops
+        if not before or before[-1].name != "scf.condition":
+            k.fail(op, "the first region must end with scf.condition")
+        block(k, before[:-1])
+        last = before[-1]
+        values = [k.scalar(last, n).code for n in last.ins]
+        if len(values) != len(results):
+            k.fail(last, f"hands on {len(values)} value(s), the loop carries {len(results)}")
+        if results:
+            k.emit.line(f"{', '.join(results)} = {', '.join(values)}")
+        k.emit.line(f"if not {k.scalar(last, last.groups['condition'][0]).code}: break")
+        k.env = saved
+        names = [(n, v, t) for (n, t), v in zip(op.regions[1].args, results, strict=True)]
+        _scoped(k, op, 1, names, carried)
+    for name, var, typ in zip(op.results, results, op.out_types, strict=True):
+        k.define(op, name, Scalar(var, typ))
+
+
+def _stray(k: Builder, op: Op) -> None:
+    k.fail(op, "must be the last statement of its region")
+
+
+def _nothing(k: Builder, op: Op) -> None:
+    k.site(op, "scalar")
+
+
+def _array(k: Builder, op: Op) -> None:
+    typ = op.out_types[0]
+    if not isinstance(typ, ArrayT):
+        k.fail(op, f"gives a local array, not {typ}")
+    var = k.emit.name("arr")
+    k.emit.line(f"{var} = [0] * {typ.count}")
+    k.define(op, op.results[0], ArrayValue(var, typ))
+
+
+def _array_of(k: Builder, op: Op, name: str) -> ArrayValue:
+    found = k.lookup(op, name)
+    if not isinstance(found, ArrayValue):
+        k.fail(op, f"%{name} is no local array")
+    return found
+
+
+def _array_index(k: Builder, op: Op, array: ArrayValue) -> str:
+    from ..findings import FindingKind
+
+    index = k.scalar(op, op.groups["index"][0]).code
+    assert isinstance(array.type, ArrayT)
+    k.emit.line(f"if not 0 <= {index} < {array.type.count}:")
+    with k.emit.indented():
+        k.report(op, FindingKind.OUT_OF_BOUNDS, f"the index leaves an array of {array.type.count} elements")
+    return f"min(max({index}, 0), {array.type.count - 1})"
+
+
+def _array_set(k: Builder, op: Op) -> None:
+    array = _array_of(k, op, op.ins[0])
+    value = k.scalar(op, op.ins[1]).code
+    k.emit.line(f"{array.code}[{_array_index(k, op, array)}] = {value}")
+
+
+def _array_get(k: Builder, op: Op) -> None:
+    array = _array_of(k, op, op.ins[0])
+    k.assign(op, f"{array.code}[{_array_index(k, op, array)}]", op.out_types[0])
+
+
+HANDLERS: dict[str, Handler] = {
+    "arith.constant": _constant,
+    "builtin.unrealized_conversion_cast": _unrealized,
+    "scf.for": _for,
+    "scf.if": _if,
+    "scf.while": _while,
+    "scf.yield": _stray,
+    "scf.condition": _stray,
+    "return": _nothing,
+    "pto.declare_local_array": _array,
+    "pto.local_array_set": _array_set,
+    "pto.local_array_get": _array_get,
+    **dict.fromkeys(
+        ["pto.barrier", "pto.fence.barrier_all", "pto.cmo.cacheinvalid", "pto.sync.set", "pto.sync.wait"], _nothing
+    ),
+    "pto.set_ffts": _nothing,
+    **handles.HANDLERS,
+    **globalops.HANDLERS,
+    **pipeops.HANDLERS,
+    "pto.tgetval": tileops.get_value,
+    "pto.tsetval": tileops.set_value,
+}
