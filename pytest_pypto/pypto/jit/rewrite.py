@@ -10,7 +10,7 @@ import ast
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeVar
 
 from ..language.parser.constants import NotConstant, evaluate
 from ..language.parser.context import Ctx
@@ -31,6 +31,7 @@ _SHAPE_AT = {
     "reshape": 1,
     "load": 2,
 }
+Node = TypeVar("Node", bound=ast.AST)
 _SUBMITS = ("submit", "spmd_submit")
 
 
@@ -124,7 +125,7 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(stmt, ast.Assign):
             made: ast.stmt = ast.Assign(new_targets, value, lineno=stmt.lineno)
         else:
-            made = ast.AnnAssign(new_targets[0], stmt.annotation, value, stmt.simple)  # type: ignore[arg-type]
+            made = ast.AnnAssign(new_targets[0], stmt.annotation, value, stmt.simple)  # type: ignore[call-overload]
         return [ast.copy_location(made, stmt)]
 
     def _target(self, node: ast.expr, block: Block) -> ast.expr:
@@ -329,7 +330,7 @@ def _last(node: ast.expr) -> str:
 
 def _member(at: ast.Name, name: str) -> ast.expr:
     """`self.<name>` at the place of a bare name."""
-    return _placed(ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load()), at)  # type: ignore[no-any-return]
+    return _placed(ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load()), at)
 
 
 def _bridge(new: str, old: str, stmt: ast.stmt) -> ast.stmt:
@@ -337,7 +338,7 @@ def _bridge(new: str, old: str, stmt: ast.stmt) -> ast.stmt:
     return _placed(made, stmt)
 
 
-def _placed(node: Any, at: ast.AST) -> Any:
+def _placed(node: Node, at: ast.AST) -> Node:
     """`node` and everything below it at the place of `at`."""
     for inner in ast.walk(node):
         if "lineno" in inner._attributes:

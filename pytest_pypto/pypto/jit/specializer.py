@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import expr as e
 from ..ir import types as t
+from ..ir.dtypes import INDEX
 from ..ir.enums import FunctionType, Level, Role, TensorLayout
 from ..ir.program import Function, Program
+from ..ir.span import UNKNOWN
 from ..language.parser.context import Ctx, ProgramContext, Signature
 from ..language.parser.diagnostics import ParserError, ParserSyntaxError, ParserTypeError
 from ..language.parser.functions import Options, function_context, parse_function
@@ -95,7 +97,7 @@ class Specializer:
         span = self.uses[self.entry.__name__].function
         extra = list(self.program.externals.values())
         name = self.result.program.name
-        self.result.program = Program([*functions, *extra], name, span.span if span else e.UNKNOWN)
+        self.result.program = Program([*functions, *extra], name, span.span if span else UNKNOWN)
         return self.result
 
     def _translate(self, error: ParserError) -> None:
@@ -173,7 +175,7 @@ class Specializer:
                 continue
             if param.type is None:
                 self._no_type(use, param)
-            types[name] = param.type if param.type is not None else t.ScalarType(e.INDEX)
+            types[name] = param.type if param.type is not None else t.ScalarType(INDEX)
             if info is not RUNTIME:
                 scalars[name] = info
         self._parse(use, types, scalars)

@@ -354,7 +354,7 @@ class RuntimeScalarMarker:
 
 
 RUNTIME: Final = RuntimeScalarMarker()
-TaskId: Final = Scalar[TASK_ID]
+TaskId: Final = Scalar.__class_getitem__(TASK_ID)
 Ptr: TypeAlias = t.PtrType
 IntLike: TypeAlias = int | Scalar | Expr
 

@@ -14,6 +14,8 @@ from ..op_table import OMITTED, REQUIRED, Inference, KwParam, OpSpec, Param, Rul
 from ..types import ScalarType, TensorType, TensorView, TileType, TileView, Type, UnknownType
 
 Dims = tuple[Expr, ...]
+Facts = dict[str, Any]
+"""Keyword arguments that several records share."""
 VEC = MemorySpace.Vec
 
 _PARAM = re.compile(r"(\w+):([\w|]+)(?:@([\w,]+))?([?*])?$")

@@ -6,7 +6,7 @@ from .. import extents as x
 from ..dtypes import INT64, DataType
 from ..op_table import Inference
 from ..types import CommCtxType, DistributedTensorType, PtrType, Type
-from .common import dtype_kwarg, no_value, op, same_as, scalar, tile
+from .common import Facts, dtype_kwarg, no_value, op, same_as, scalar, tile
 
 CATEGORY, INTERNAL = "distributed", "distributed-internal"
 
@@ -24,7 +24,7 @@ def _remote_load(i: Inference) -> Type:
 
 
 def _system() -> None:
-    facts = {"category": CATEGORY}
+    facts: Facts = {"category": CATEGORY}
     op("pld.system.world_size", "", scalar(INT64), doc="number of devices of the run (host code)", **facts)
     ctx = CommCtxType.get()
     op("pld.system.get_comm_ctx", "dist_tensor:tensor", lambda i: ctx, doc="context of a window tensor", **facts)
@@ -39,7 +39,7 @@ def _system() -> None:
 
 
 def _collectives() -> None:
-    facts = {"category": CATEGORY}
+    facts: Facts = {"category": CATEGORY}
     three = "input:tensor target:tensor signal:tensor"
     op("pld.tensor.allreduce", "target:tensor signal:tensor", same_as(0), "op:int mode:str core_num:int=-", inplace=0,
        doc="reduction over all ranks, in place", **facts)  # fmt: skip
@@ -55,7 +55,7 @@ def _collectives() -> None:
 
 
 def _windows() -> None:
-    facts = {"category": CATEGORY}
+    facts: Facts = {"category": CATEGORY}
     ptr = PtrType.get()
     doc = "shared memory of `size` bytes on each rank"
     op("pld.tensor.alloc_window_buffer", "size:index", lambda i: ptr, "name:str=-", doc=doc, **facts)

@@ -11,6 +11,7 @@ from ..types import TensorType, TileType, TupleType, Type
 from .common import (
     VEC,
     Dims,
+    Facts,
     axis,
     op,
     require_dtype,
@@ -76,11 +77,12 @@ def _merge_lists(i: Inference) -> Type:
 
 def _sorting() -> None:
     doc = "groups of 32 sorted in descending order as (value, index) pairs"
-    for ns, t, facts in (("tensor", "tensor", {}), ("tile", "tile@Vec", {"space": VEC, "no_alias": (-1,)})):
-        row = {"row_major_only": True} if ns == "tile" else {}
-        op(f"{ns}.sort32", f"src:{t} idx:{t}", _sort32, category=SORT, doc=doc, **facts, **row)
-        text = "every 4 neighbouring sorted runs of block_len merged"
-        op(f"{ns}.mrgsort_format1", f"src:{t} block_len:index", _merge_one, category=SORT, doc=text, **facts)
+    vec: Facts = {"category": SORT, "space": VEC, "no_alias": (-1,)}
+    merge = "every 4 neighbouring sorted runs of block_len merged"
+    op("tensor.sort32", "src:tensor idx:tensor", _sort32, category=SORT, doc=doc)
+    op("tile.sort32", "src:tile@Vec idx:tile@Vec", _sort32, row_major_only=True, doc=doc, **vec)
+    op("tensor.mrgsort_format1", "src:tensor block_len:index", _merge_one, category=SORT, doc=merge)
+    op("tile.mrgsort_format1", "src:tile@Vec block_len:index", _merge_one, doc=merge, **vec)
     kw, doc = "exhausted:bool=False", "2 to 4 sorted pair lists merged in descending order"
     operands = "src0:tensor src1:tensor src2:tensor? src3:tensor?"
     op("tensor.mrgsort_format2", operands, _merge_lists, kw, category=SORT, doc=doc)
@@ -261,8 +263,8 @@ def _mscatter(i: Inference) -> Type:
 
 
 def _gathering() -> None:
-    vec = {"category": GATHER, "space": VEC, "no_alias": (-1,)}
-    gathered = {"category": GATHER}
+    vec: Facts = {"category": GATHER, "space": VEC, "no_alias": (-1,)}
+    gathered: Facts = {"category": GATHER}
     doc = "x at the positions of index along dim"
     op("tensor.gather", "input:tensor index:tensor", _gather_tensor, "dim:int", doc=doc, **gathered)
     operands, doc = "src:tile@Vec indices:tile@Vec tmp:tile@Vec", "x at flat positions"

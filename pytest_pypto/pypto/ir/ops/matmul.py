@@ -10,6 +10,7 @@ from ..op_table import Inference, Rule
 from ..types import TensorType, TileType, TileView, Type
 from .common import (
     Dims,
+    Facts,
     accumulator_dtype,
     broadcast,
     is_one,
@@ -235,7 +236,7 @@ def _tensor_records() -> None:
 
 def _tile_records() -> None:
     left, bias, acc = "lhs:tile@Left rhs:tile@Right", "bias:tile@Bias", "acc:tile@Acc"
-    cube = {"category": CATEGORY, "space": ACC, "core": "cube"}
+    cube: Facts = {"category": CATEGORY, "space": ACC, "core": "cube"}
     op("tile.matmul", left, _matmul_tile(), doc="lhs @ rhs in the accumulator", **cube)
     op("tile.matmul_bias", f"{left} {bias}", _matmul_tile(True), doc="lhs @ rhs + bias", **cube)
     doc = "acc + lhs @ rhs in place, or the product alone where init_cond holds"
@@ -250,7 +251,7 @@ def _tile_records() -> None:
 
 def _mx_records() -> None:
     sides = "lhs:tile@Left lhs_scale:tile@LeftScale rhs:tile@Right rhs_scale:tile@RightScale"
-    cube = {"category": CATEGORY, "space": ACC, "core": "cube"}
+    cube: Facts = {"category": CATEGORY, "space": ACC, "core": "cube"}
     doc = "product of FP8 data with one power-of-two scale per 32 elements along K"
     op("tile.matmul_mx", sides, _mx(), doc=doc, **cube)
     op("tile.matmul_mx_bias", f"{sides} bias:tile@Bias", _mx("bias"), doc=f"{doc}, plus bias", **cube)

@@ -17,7 +17,7 @@ from ..types import (
     Type,
     UnknownType,
 )
-from .common import VEC, Dims, dtype_kwarg, is_one, no_value, op, scalar, tensor, tile
+from .common import VEC, Dims, Facts, dtype_kwarg, is_one, no_value, op, scalar, tensor, tile
 
 _SPLIT_AXIS = {1: 0, 2: 1, 3: 0, 4: 1}
 """Axis that each split code divides: 1 rows, 2 columns, 3 and 4 the same with odd extents; 0 divides nothing."""
@@ -64,7 +64,7 @@ def _push(codes: tuple[int, ...]) -> Rule:
 def _cross_core() -> None:
     cat = "cross-core"
     for ns, t in (("tensor", "tensor:tensor"), ("tile", "tile:tile")):
-        facts = {"category": cat}
+        facts: Facts = {"category": cat}
         shard, gather = ("tile:tile@Acc,Mat,Vec", "tile:tile@Vec") if ns == "tile" else (t, t)
         doc = "this lane's part of a cube result"
         kw = "split:int lane_stride:int=-" if ns == "tile" else "split:int"
@@ -72,7 +72,7 @@ def _cross_core() -> None:
         doc = "the two lanes' parts joined for the cube"
         space = MemorySpace.Mat if ns == "tile" else None
         op(f"{ns}.aic_gather", gather, _divided(True), "split:int", doc=doc, space=space, **facts)
-    pipe = {"category": cat}
+    pipe: Facts = {"category": cat}
     doc, kw = "a tile sent from the cube to the vector lanes", "split:int lane_stride:int=- id:int=-"
     op("tile.tpush_to_aiv", "tile:tile", _push((0, 1, 2, 3, 4)), kw, core="cube", doc=doc, **pipe)
     doc = "a tile sent from a vector lane to the cube"
@@ -124,7 +124,7 @@ def _init_pipe(i: Inference) -> Type:
 
 
 def _system() -> None:
-    sys = {"category": "system"}
+    sys: Facts = {"category": "system"}
     ends = "c2v_consumer_buf:int32 v2c_consumer_buf:int32"
     for side, core in (("aic", "cube"), ("aiv", "vector")):
         doc = f"set-up of the {core} side of a cross-core pipe"
@@ -155,7 +155,7 @@ def _system() -> None:
 
 
 def _tasks() -> None:
-    task = {"category": "task"}
+    task: Facts = {"category": "task"}
     op("system.task_invalid", "", scalar(TASK_ID), doc="the id of no task", **task)
     op(
         "system.task_dummy",
@@ -205,7 +205,7 @@ def _update_element(i: Inference) -> Type:
 
 
 def _arrays() -> None:
-    cat = {"category": "array"}
+    cat: Facts = {"category": "array"}
     op("array.create", "extent:index", _array_create, "dtype:dtype", doc="list of zeros on the core", **cat)
     op("array.get_element", "array:array index:index", _get_element, doc="one element", **cat)
     doc = "the array with one element replaced"
@@ -220,7 +220,7 @@ def _async_prefetch(i: Inference) -> Type:
 
 
 def _prefetch() -> None:
-    facts = {"category": "prefetch", "core": "vector"}
+    facts: Facts = {"category": "prefetch", "core": "vector"}
     made = PrefetchAsyncContextType.get()
     op("prefetch.make_context", "", lambda i: made, doc="context of asynchronous prefetches", **facts)
     session = AsyncSessionType.get()
