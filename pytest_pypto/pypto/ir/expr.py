@@ -623,10 +623,10 @@ class Or(BinaryExpr):
 
 
 class Xor(BinaryExpr):
-    """exclusive or of two truth values"""
+    """exclusive or of two truth values; printed as `^`"""
 
     __slots__ = ()
-    symbol = "xor"
+    symbol = "^"
 
 
 class BitAnd(BinaryExpr):

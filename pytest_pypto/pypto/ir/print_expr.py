@@ -12,7 +12,7 @@ from . import expr as e
 from . import types as t
 from .dtypes import FP32, INDEX, DataType
 from .enums import CAST_MODES, ArgDirection, AtomicType, MemorySpace, PipeType
-from .print_names import Names
+from .print_names import Names, legal
 
 _DIRECTION = {
     ArgDirection.Input: "input",
@@ -24,12 +24,11 @@ _DIRECTION = {
 }
 _LEVELS: tuple[tuple[type[e.Expr], ...], ...] = (
     (e.Or,),
-    (e.Xor,),
     (e.And,),
     (e.Not,),
     (e.Eq, e.Ne, e.Lt, e.Le, e.Gt, e.Ge),
     (e.BitOr,),
-    (e.BitXor,),
+    (e.BitXor, e.Xor),
     (e.BitAnd,),
     (e.BitShiftLeft, e.BitShiftRight),
     (e.Add, e.Sub),
@@ -39,7 +38,7 @@ _LEVELS: tuple[tuple[type[e.Expr], ...], ...] = (
 )
 _PRECEDENCE = {cls: level for level, classes in enumerate(_LEVELS) for cls in classes}
 _ATOM = len(_LEVELS) + 1
-_COMPARISONS = _LEVELS[4]
+_COMPARISONS = _LEVELS[3]
 _DEVICE = frozenset({"device"})
 _PIPE_KEYS = frozenset({"set_pipe", "wait_pipe", "pipe"})
 
@@ -64,7 +63,7 @@ class ExprPrinter:
         self.in_region = False
 
     def name(self, var: e.Var) -> str:
-        return var.name_hint if self.names is None else self.names.of(var)
+        return legal(var.name_hint) if self.names is None else self.names.of(var)
 
     def expr(self, x: e.Expr, typed: bool = False) -> str:
         """Text of an expression; `typed` writes INDEX constants as `pl.const`, so that nothing is folded on reading."""
@@ -139,8 +138,6 @@ class ExprPrinter:
 
     def op_name(self, x: e.Call) -> str:
         name = x.op.name
-        if name == "tensor.add" and len(x.args) == 2 and isinstance(x.args[1], (e.ConstInt, e.ConstFloat)):
-            name = "tensor.adds"
         if keyword.iskeyword(name.rsplit(".", 1)[-1]):
             name += "_"
         return name if name.startswith("pld.") else f"{self.p}.{name}"

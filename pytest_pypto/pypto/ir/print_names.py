@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import keyword
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -32,14 +35,16 @@ class Names:
         self._assign([*defined, *self.symbols, *self.free])
 
     def _assign(self, order: list[e.Var]) -> None:
-        counts = Counter(v.name_hint for v in dict.fromkeys(order))
+        hints = {var: legal(var.name_hint) for var in order}
+        counts = Counter(hints.values())
         taken = {hint for hint, n in counts.items() if n == 1}
-        for var in dict.fromkeys(order):
-            hint = name = var.name_hint
-            n = 0
+        numbers: dict[str, int] = {}
+        for var, hint in hints.items():
+            name, n = hint, numbers.get(hint, 0)
             while counts[hint] > 1 and name in taken:
                 n += 1
                 name = f"{hint}_{n}"
+            numbers[hint] = n
             taken.add(name)
             self._by_var[var] = name
 
@@ -47,6 +52,19 @@ class Names:
         """The printed name of `var`."""
         name = self._by_var.get(var, var.name_hint)
         return name + FREE_SUFFIX if free_marker and var in self.free else name
+
+
+@functools.cache
+def legal(hint: str) -> str:
+    """`hint` as a name that Python reads as one: `a.b` -> `a_b`, `1x` -> `_1x`, `lambda` -> `lambda_`."""
+    if hint.isidentifier() and not keyword.iskeyword(hint) and hint not in _RESERVED:
+        return hint
+    made = re.sub(r"\W", "_", hint) or "v"
+    made = f"_{made}" if made[0].isdigit() else made
+    return f"{made}_" if keyword.iskeyword(made) or made in _RESERVED else made
+
+
+_RESERVED = frozenset({"pl", "pld", "self"})
 
 
 def function_names(func: Function) -> Names:

@@ -317,7 +317,8 @@ class _Body:
         if isinstance(stmt, s.ClusterScopeStmt):
             return f"cluster({', '.join(self.options(stmt, stmt.name_hint))})"
         assert isinstance(stmt, s.RuntimeScopeStmt)
-        return f"scope(mode={self.p}.ScopeMode.MANUAL)" if stmt.manual else "scope()"
+        mode = [f"mode={self.p}.ScopeMode.MANUAL"] if stmt.manual else []
+        return f"scope({', '.join(mode + self.x.attrs(stmt.attrs, _SCOPE_ATTRS))})"
 
     def optimizations(self, stmt: s.InCoreScopeStmt) -> list[str]:
         items = [] if stmt.split is SplitMode.NONE else [f"{self.p}.split({self.p}.SplitMode.{stmt.split.name})"]
@@ -335,15 +336,13 @@ class _Body:
             if stmt.attrs.get(attr):
                 items.append(f"{key}={self.x.value(stmt.attrs[attr])}")
         items += [f"{key}=True" for key in ("allow_early_resolve", "windowize") if stmt.attrs.get(key)]
-        return items
+        return items + self.x.attrs(stmt.attrs, _SCOPE_ATTRS)
 
     def spmd(self, stmt: s.SpmdScopeStmt, indent: str, results: Sequence[e.Var] | None) -> list[str]:
-        inner = s.stmts_of(stmt.body)
-        core = inner[0] if len(inner) == 1 and isinstance(inner[0], s.InCoreScopeStmt) else None
+        core = self.merged_region(stmt)
         items = [self.x.expr(stmt.core_num)]
         items += ["sync_start=True"] if stmt.sync_start else []
-        hint = stmt.name_hint or (core.name_hint if core is not None else "")
-        items += [f'name_hint="{hint}"'] if hint else []
+        items += [f'name_hint="{stmt.name_hint}"'] if stmt.name_hint else []
         items += [] if core is None else self.optimizations(core)
         task = stmt.attrs.get("task_id_var")
         if isinstance(task, e.Var) and stmt.attrs.get("manual_dep_edges"):
@@ -351,6 +350,7 @@ class _Body:
         items += ["allow_early_resolve=True"] if stmt.attrs.get("allow_early_resolve") else []
         if stmt.attrs.get("predicate") is not None:
             items.append(f"predicate=({self.x.value(stmt.attrs['predicate'])})")
+        items += self.x.attrs(stmt.attrs, _SCOPE_ATTRS)
         call = f"{self.p}.spmd({', '.join(items)})"
         block = s.stmts_of(core.body) if core is not None else ()
         if block and not isinstance(task, e.Var) and _defines_by(block[0], "tile.get_block_idx"):
@@ -360,6 +360,17 @@ class _Body:
         bound = f" as {self.x.name(task)}" if isinstance(task, e.Var) else ""
         shown = core.body if core is not None else stmt.body
         return [f"{indent}with {call}{bound}:", *self.block(shown, indent + INDENT, results)]
+
+    def merged_region(self, stmt: s.SpmdScopeStmt) -> s.InCoreScopeStmt | None:
+        """The region of a launch when it is written as part of the launch; None when it needs a line of its own."""
+        inner = s.stmts_of(stmt.body)
+        core = inner[0] if len(inner) == 1 else None
+        if not isinstance(core, s.InCoreScopeStmt) or core.attrs.keys() - {"slot_num"}:
+            return None
+        if spmd_hints(stmt.name_hint) != (stmt.name_hint, core.name_hint):
+            return None
+        asks = any(c.op.name == "tile.get_block_idx" for c in calls_in(core.body))
+        return core if asks or self.optimizations(core) else None
 
     def split_aiv(self, stmt: s.SplitAivScopeStmt, indent: str, results: Sequence[e.Var] | None) -> list[str]:
         body = s.stmts_of(stmt.body)
@@ -378,6 +389,22 @@ class _Body:
         slots = ", ".join(self.x.name(v) for v in stmt.slots)
         note = f"{indent}# pld.comm_domain: devices={devices}, slots=[{slots}]"
         return [note, *self.block(stmt.body, indent, results)]
+
+
+_SCOPE_ATTRS = frozenset(
+    {
+        *("task_id_var", "manual_dep_edges", "arg_direction_overrides_vars", "dump_vars", "allow_early_resolve"),
+        *("windowize", "slot_num", "predicate"),
+    }
+)
+"""Scope attributes that have a notation of their own; others print as `attrs={...}`."""
+
+
+def spmd_hints(hint: str) -> tuple[str, str]:
+    """(hint of a launch, hint of the region inside it) that `name_hint=hint` of `pl.spmd` means."""
+    if not hint:
+        return "", ""
+    return (hint, hint.removesuffix("_spmd")) if hint.endswith("_spmd") else (f"{hint}_spmd", hint)
 
 
 def _is_index(x: e.Expr, value: int) -> bool:

@@ -56,6 +56,11 @@ def _scalar(op: Callable[..., e.Expr]) -> Handler:
 
 
 def _load(bound: Bound, span: Span) -> e.Expr:
+    space = bound["target_memory"]
+    if isinstance(space, MemorySpace) and space not in (MemorySpace.Vec, MemorySpace.Mat):
+        raise ValueError(
+            f"target_memory for tile.load must be MemorySpace.Vec or MemorySpace.Mat, got MemorySpace.{space.name}"
+        )
     valid = bound["shapes"] if bound["valid_shape"] is None else bound["valid_shape"]
     return plain("tile.load", {**bound, "valid_shape": valid}, span)
 

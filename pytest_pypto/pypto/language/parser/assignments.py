@@ -110,8 +110,7 @@ def bind(ctx: Ctx, name: str, value: e.Expr, type_: t.Type, node: ast.AST) -> e.
             "strict_ssa allows one assignment per name: choose another name",
             previous_span=old.span,
         )
-    plain = type(old) is e.Var and not ctx.strict and name not in ctx.poisoned and old not in ctx.loop_vars
-    if plain and _again(ctx, name, old, type_, node) is old:
+    if type(old) is e.Var and _is_assigned_again(ctx, name, old, type_, node):
         ctx.emit(s.AssignStmt(old, value, span))
         return old
     var = e.Var(name, type_, span)
@@ -121,15 +120,17 @@ def bind(ctx: Ctx, name: str, value: e.Expr, type_: t.Type, node: ast.AST) -> e.
     return var
 
 
-def _again(ctx: Ctx, name: str, old: e.Var, type_: t.Type, node: ast.AST) -> e.Var | None:
-    """The variable a re-assignment assigns: the old one, or None for a fresh one.
+def _is_assigned_again(ctx: Ctx, name: str, old: e.Var, type_: t.Type, node: ast.AST) -> bool:
+    """True when the old variable is assigned again, False when `name` becomes a fresh one.
 
     A name that only a closed sibling loop or scope defined may come back with another type: it is another variable.
     """
+    if ctx.strict or name in ctx.poisoned or old in ctx.loop_vars:
+        return False
     if same_type(old.type, type_):
-        return old
+        return True
     if ctx.scopes.has_only_leaked(name) and name not in ctx.branch_names:
-        return None
+        return False
     message = f"Cannot reassign '{name}' with a different type: was {print_type(old.type)}, got {print_type(type_)}"
     ctx.fail(ParserTypeError, message, node, "choose another name for the new value")
 

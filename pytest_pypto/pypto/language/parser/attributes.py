@@ -41,7 +41,7 @@ def loop_attrs(ctx: Ctx, node: ast.expr) -> dict[str, Any]:
     """The attributes of a loop: literals only."""
     made = call_attrs(ctx, node)
     for key, value in made.items():
-        if not isinstance(value, _PLAIN):
+        if not isinstance(value, _PLAIN) and not ctx.program.printed:
             ctx.fail(ParserSyntaxError, f"loop attribute '{key}' must be a literal number, bool or string", node)
     return made
 

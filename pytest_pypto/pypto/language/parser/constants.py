@@ -38,6 +38,7 @@ _LAYOUTS = {layout.name: layout for layout in enums.TensorLayout}
 _PLAIN: dict[str, Any] = {"AUTO": -1, **_LAYOUTS}
 
 MAX_INT_BITS = 64
+MAX_ITEMS = 1024
 _BINARY: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -171,16 +172,27 @@ def binary(op: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
         NotConstant: the operator is not one of `+ - * / // % ** << >> & | ^`, or the result would be too large.
         ArithmeticError: Python's own complaint (division by zero).
     """
+    if not (_number(left) and _number(right)):
+        return _sequence(op, left, right, node)
     if type(op) in _BINARY:
-        if isinstance(op, ast.Mult) and not (_number(left) and _number(right)):
-            raise NotConstant(node)
         return _BINARY[type(op)](left, right)
-    if isinstance(op, (ast.Pow, ast.LShift)) and _number(left) and _number(right) and 0 <= right <= MAX_INT_BITS:
+    if isinstance(op, (ast.Pow, ast.LShift)) and 0 <= right <= MAX_INT_BITS:
         made = left**right if isinstance(op, ast.Pow) else left << right
         if not isinstance(made, int) or made.bit_length() <= MAX_INT_BITS:
             return made
     if isinstance(op, ast.RShift) and isinstance(left, int) and isinstance(right, int):
         return left >> right
+    raise NotConstant(node)
+
+
+def _sequence(op: ast.operator, left: Any, right: Any, node: ast.AST) -> Any:
+    """`[64] + SHAPE` and `[1] * 3`, up to `MAX_ITEMS` items."""
+    both = isinstance(left, (list, tuple)) and type(left) is type(right)
+    if isinstance(op, ast.Add) and both and len(left) + len(right) <= MAX_ITEMS:
+        return left + right
+    repeats = isinstance(op, ast.Mult) and isinstance(left, (list, tuple)) and type(right) is int
+    if repeats and len(left) * right <= MAX_ITEMS:
+        return left * right
     raise NotConstant(node)
 
 

@@ -30,6 +30,7 @@ _HINTS: dict[str, str] = {
     "ListComp": "write the items out, or use a loop",
 }
 _NUMBERS = (int, float, bool)
+MAX_OPERANDS = 200
 
 
 def unsupported(ctx: Ctx, node: ast.expr) -> NoReturn:
@@ -144,10 +145,25 @@ def _binary(ctx: Ctx, node: ast.BinOp) -> Value:
     if type(left) in _NUMBERS and type(right) in _NUMBERS:
         return _fold(ctx, node, left, right)
     make = _SCALAR.get(type(node.op))
+    if make is None and ctx.program.printed:
+        return _printed_binary(ctx, node, left, right)
     if make is None:
         kind = type(node.op).__name__
         ctx.fail(UnsupportedFeatureError, f"Unsupported binary operator: {kind}", node, _OPERATOR_HINTS.get(kind))
     return apply_scalar(ctx, make, (_operand(ctx, left, node.left), _operand(ctx, right, node.right)), node)
+
+
+def _printed_binary(ctx: Ctx, node: ast.BinOp, left: Value, right: Value) -> Value:
+    """Operators that only the printed form has; `^` between truth values is the logical one."""
+    a, b = _operand(ctx, left, node.left), _operand(ctx, right, node.right)
+    both_bool = all(isinstance(x.type, ScalarType) and x.type.dtype is BOOL for x in (a, b))
+    if isinstance(node.op, ast.BitXor) and both_bool:
+        return e.Xor(a, b, BOOL, ctx.span(node))
+    table = {ast.BitXor: ops.bit_xor, ast.BitAnd: ops.bit_and, ast.BitOr: ops.bit_or, ast.Pow: ops.pow}
+    make = table.get(type(node.op))
+    if make is None:
+        ctx.fail(UnsupportedFeatureError, f"Unsupported binary operator: {type(node.op).__name__}", node)
+    return apply_scalar(ctx, make, (a, b), node)
 
 
 def _fold(ctx: Ctx, node: ast.BinOp, left: Any, right: Any) -> Value:
@@ -199,6 +215,8 @@ def _unary(ctx: Ctx, node: ast.UnaryOp) -> Value:
     if op is ast.USub:
         if type(value) in (int, float):
             return -value
+        if isinstance(value, (e.ConstInt, e.ConstFloat)) and ctx.program.printed:
+            return e.Neg(value, value.dtype, ctx.span(node))
         if isinstance(value, e.ConstInt):
             return e.ConstInt(-value.value, value.dtype, ctx.span(node))
         if isinstance(value, e.ConstFloat):
@@ -223,6 +241,8 @@ def _compare(ctx: Ctx, node: ast.Compare) -> Value:
 
 
 def _bool(ctx: Ctx, node: ast.BoolOp) -> Value:
+    if len(node.values) > MAX_OPERANDS:
+        ctx.fail(ParserSyntaxError, f"a condition of {len(node.values)} parts; up to {MAX_OPERANDS} are accepted", node)
     cls = e.And if isinstance(node.op, ast.And) else e.Or
     made = ctx.expr(node.values[0])
     for other in node.values[1:]:

@@ -144,7 +144,7 @@ def parse_function(ctx: Ctx, node: ast.FunctionDef, options: Options) -> Functio
         body, attrs, unbound = _python_body(ctx, node)
     else:
         attrs, body = _body(ctx, node)
-        unbound = False
+        unbound = _is_declaration(node)
     attrs = _attributes(options, attrs)
     try:
         made = Function(
@@ -205,11 +205,16 @@ def _kept_as_text(options: Options) -> bool:
 def _python_body(ctx: Ctx, node: ast.FunctionDef) -> tuple[s.Stmt, dict[str, Any], bool]:
     if node.args.args and node.args.args[0].arg == "self":
         ctx.fail(ParserSyntaxError, f"worker function '{node.name}' must not declare self", node)
-    only = node.body[0] if len(node.body) == 1 else None
-    if isinstance(only, ast.Expr) and isinstance(only.value, ast.Constant) and only.value.value is ...:
+    if _is_declaration(node):
         return s.SeqStmts((), ctx.span(node)), {}, True
     text = "\n".join(ast.unparse(stmt) for stmt in node.body)
     return s.SeqStmts((s.InlineStmt(text, span=ctx.span(node.body[0])),), ctx.span(node)), {}, False
+
+
+def _is_declaration(node: ast.FunctionDef) -> bool:
+    """The body ends in `...`: the function is defined elsewhere."""
+    last = node.body[-1]
+    return isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant) and last.value.value is ...
 
 
 def _body(ctx: Ctx, node: ast.FunctionDef) -> tuple[dict[str, Any], s.Stmt]:

@@ -261,6 +261,8 @@ def _constant(module: Module, node: ast.Assign | ast.AnnAssign) -> None:
     for target in targets:
         if value is MISSING or not isinstance(target, ast.Name):
             _skip(module, node)
+            if isinstance(target, ast.Name):
+                module.names.pop(target.id, None)
         else:
             module.names[target.id] = value
 

@@ -9,8 +9,10 @@ from typing import Any
 from ...ir import expr as e
 from ...ir import stmt as s
 from ...ir.enums import Level, Role, ScopeMode, SplitMode, level_to_linqu_level
+from ...ir.printer import spmd_hints
 from ...ir.visitor import walk_stmts
-from .assignments import bind
+from .assignments import bind, is_call_of
+from .attributes import call_attrs
 from .context import INDEX_TYPE, STATEMENTS, Ctx, LoopFrame
 from .diagnostics import ParserSyntaxError, UnsupportedFeatureError
 from .function_calls import TASK_TYPE, bool_literal, name_list, task_deps
@@ -18,6 +20,7 @@ from .scope_options import Optimizations, identifier, member, optimizations
 
 _AT = "level, role, optimizations, name_hint, deps, no_dep_args, dumps, allow_early_resolve, windowize"
 _SPMD = "core_num, sync_start, name_hint, optimizations, allow_early_resolve, predicate, deps"
+_SPMD_ATTRS = ("deps", "allow_early_resolve", "attrs")
 _KNOWN = "pl.at(...), pl.spmd(...), pl.cluster(), pl.scope(), pl.manual_scope()"
 
 
@@ -145,6 +148,8 @@ def _scope_attr(ctx: Ctx, key: str, value: ast.expr, attrs: dict[str, Any], wher
     elif key in ("allow_early_resolve", "windowize"):
         if bool_literal(ctx, value, key):
             attrs[key] = True
+    elif key == "attrs":
+        attrs.update(call_attrs(ctx, value))
     else:
         return False
     return True
@@ -194,7 +199,9 @@ def _spmd_options(ctx: Ctx, call: ast.Call, task: ast.Name | None) -> _Spmd:
         elif key == "deps" and task is None:
             hint = "write with pl.spmd(n, deps=[...]) as tid:"
             ctx.fail(ParserSyntaxError, "deps= of pl.spmd() needs the `as tid` form", value, hint)
-        elif key not in ("deps", "allow_early_resolve") or not _scope_attr(ctx, key, value, made.attrs, "pl.spmd()"):
+        elif key not in ("deps", "allow_early_resolve", "attrs") or not _scope_attr(
+            ctx, key, value, made.attrs, "pl.spmd()"
+        ):
             message = f"Unknown keyword argument '{key}' in pl.spmd()"
             ctx.fail(ParserSyntaxError, message, place, f"keywords: {_SPMD}")
     if made.core_num is None:
@@ -208,13 +215,6 @@ def _core_num(ctx: Ctx, node: ast.expr) -> e.Expr:
     if value is not None and value < 1:
         ctx.fail(ParserSyntaxError, f"core_num of pl.spmd() must be positive, got {value}", node)
     return made
-
-
-def _hints(hint: str) -> tuple[str, str]:
-    """(hint of the launch, hint of the region inside)."""
-    if not hint:
-        return "", ""
-    return (hint, hint.removesuffix("_spmd")) if hint.endswith("_spmd") else (f"{hint}_spmd", hint)
 
 
 def _emit_spmd(ctx: Ctx, node: ast.stmt, made: _Spmd, body: s.Stmt, attrs: dict[str, Any], hint: str) -> None:
@@ -237,7 +237,7 @@ def parse_spmd_for(ctx: Ctx, node: ast.For, call: ast.Call) -> None:
     made = _spmd_options(ctx, call, None)
     comments, ctx.pending_comments = ctx.pending_comments, []
     body = _indexed_body(ctx, node, node.target, "tile.get_block_idx", "at")
-    launch, region = _hints(made.name_hint)
+    launch, region = spmd_hints(made.name_hint)
     ctx.pending_comments = comments
     _emit_spmd(ctx, node, made, s.SeqStmts((_region(ctx, node, made, body, region),)), made.attrs, launch)
 
@@ -270,16 +270,21 @@ def _spmd(ctx: Ctx, node: ast.With, call: ast.Call, task: ast.Name | None) -> No
     made = _spmd_options(ctx, call, task)
     comments, ctx.pending_comments = ctx.pending_comments, []
     attrs = _task_attrs(ctx, task, made.attrs)
-    own_region = made.chosen is not None or _asks_block_index(node.body)
+    own_region = made.chosen is not None or (_asks_block_index(node.body) and not _is_one_region(ctx, node.body))
     body = _body(ctx, node, "at" if own_region else "spmd")
     if own_region:
-        launch, region = _hints(made.name_hint)
+        launch, region = spmd_hints(made.name_hint)
         whole: s.Stmt = s.SeqStmts((_region(ctx, node, made, body, region),))
     else:
         launch, whole = made.name_hint, body
         _check_spmd_body(ctx, node, body)
     ctx.pending_comments = comments
     _emit_spmd(ctx, node, made, whole, attrs, launch)
+
+
+def _is_one_region(ctx: Ctx, body: list[ast.stmt]) -> bool:
+    only = body[0] if len(body) == 1 else None
+    return isinstance(only, ast.With) and is_call_of(ctx, only.items[0].context_expr, "at")
 
 
 def _asks_block_index(body: list[ast.stmt]) -> bool:
@@ -357,46 +362,56 @@ def _split_aiv_options(ctx: Ctx, call: ast.Call) -> SplitMode:
 
 def _cluster(ctx: Ctx, node: ast.With, call: ast.Call, task: ast.Name | None) -> None:
     hint = ""
+    attrs: dict[str, Any] = {}
     for keyword in call.keywords:
-        if keyword.arg != "name_hint":
+        if keyword.arg == "name_hint":
+            hint = identifier(ctx, keyword.value, "name_hint=")
+        elif keyword.arg == "attrs":
+            attrs = call_attrs(ctx, keyword.value)
+        else:
             message = f"Unknown keyword argument '{keyword.arg}' in pl.cluster()"
             ctx.fail(ParserSyntaxError, message, keyword, "keywords: name_hint")
-        hint = identifier(ctx, keyword.value, "name_hint=")
     if call.args:
         ctx.fail(ParserSyntaxError, "pl.cluster() takes name_hint= only", call.args[0])
     comments, ctx.pending_comments = ctx.pending_comments, []
     body = _body(ctx, node, "cluster")
     ctx.pending_comments = comments
-    ctx.emit(s.ClusterScopeStmt(hint, body=body, span=ctx.span(node)))
+    ctx.emit(s.ClusterScopeStmt(hint, body=body, span=ctx.span(node), attrs=attrs))
 
 
 def _scope(ctx: Ctx, node: ast.With, call: ast.Call, task: ast.Name | None) -> None:
     given = [*call.args, *(k.value for k in call.keywords if k.arg == "mode")]
-    if len(given) != len(call.args) + len(call.keywords) or len(given) > 1:
-        ctx.fail(ParserSyntaxError, "pl.scope() takes mode= only", call, "pl.scope(mode=pl.ScopeMode.MANUAL)")
+    attrs: dict[str, Any] = {}
+    for keyword in call.keywords:
+        if keyword.arg == "attrs":
+            attrs = call_attrs(ctx, keyword.value)
+        elif keyword.arg != "mode":
+            message = f"Unknown keyword argument '{keyword.arg}' in pl.scope()"
+            ctx.fail(ParserSyntaxError, message, keyword, "keywords: mode")
+    if len(given) > 1:
+        ctx.fail(ParserSyntaxError, "pl.scope() takes one mode", call, "pl.scope(mode=pl.ScopeMode.MANUAL)")
     mode = member(ctx, given[0], ScopeMode, "mode=") if given else ScopeMode.AUTO
-    _runtime(ctx, node, call, mode is ScopeMode.MANUAL)
+    _runtime(ctx, node, call, mode is ScopeMode.MANUAL, attrs)
 
 
 def _manual_scope(ctx: Ctx, node: ast.With, call: ast.Call, task: ast.Name | None) -> None:
     if call.args or call.keywords:
         ctx.fail(ParserSyntaxError, "pl.manual_scope() takes no arguments", call)
-    _runtime(ctx, node, call, True)
+    _runtime(ctx, node, call, True, {})
 
 
-def _runtime(ctx: Ctx, node: ast.With, call: ast.Call, manual: bool) -> None:
+def _runtime(ctx: Ctx, node: ast.With, call: ast.Call, manual: bool, attrs: dict[str, Any]) -> None:
     if "manual" in ctx.scope_stack:
         what = "MANUAL" if manual else "AUTO"
-        ctx.fail(
-            ParserSyntaxError, f"a {what} runtime scope cannot be inside a MANUAL one", call, "close the outer one"
-        )
+        message = f"a {what} runtime scope cannot be inside a MANUAL one"
+        ctx.fail(ParserSyntaxError, message, call, "close the outer one first")
     if not manual and ctx.auto_scope:
         message = "with pl.scope() is only for functions with auto_scope=False"
         ctx.fail(ParserSyntaxError, message, call, "write @pl.function(..., auto_scope=False), or drop the scope")
     comments, ctx.pending_comments = ctx.pending_comments, []
     body = _body(ctx, node, "manual" if manual else "auto")
     ctx.pending_comments = comments
-    ctx.emit(s.RuntimeScopeStmt(manual, body=body, span=ctx.span(node)))
+    ctx.emit(s.RuntimeScopeStmt(manual, body=body, span=ctx.span(node), attrs=attrs))
 
 
 _SCOPES = {

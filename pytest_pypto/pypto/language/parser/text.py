@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ...ir.span import Span
 from .diagnostics import ParserSyntaxError
 
-MAX_CHARS = 32_000_000
+MAX_CHARS = 8_000_000
 MAX_LINE = 200_000
 MAX_NESTING = 90
 MAX_DIGITS = 640
@@ -18,6 +18,8 @@ MAX_DIGITS = 640
 _BRACKETS = re.compile(r"""[()\[\]{}]|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\#[^\n]*""")
 _RUNS = re.compile(r"(?:(?:\bnot\b|\blambda\b|\bawait\b)\s*:?\s*){60}|[-+~]{60}|(?:[-+~]\s){60}")
 _STRING_OR_HASH = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\#""")
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+"""Line breaks as Python's parser counts them; `str.splitlines` knows more."""
 _DIGITS = re.compile(rf"[0-9A-Fa-f_]{{{MAX_DIGITS},}}")
 
 SourceMap = Mapping[int, tuple[str, int, int]]
@@ -43,7 +45,7 @@ def check_bounds(text: str, filename: str) -> None:
 def _at(text: str, filename: str, offset: int, message: str, hint: str | None) -> ParserSyntaxError:
     line = text.count("\n", 0, offset) + 1
     column = offset - (text.rfind("\n", 0, offset) + 1) + 1
-    return ParserSyntaxError(message, Span(filename, line, column), hint, source_lines=text.splitlines()[:line])
+    return ParserSyntaxError(message, Span(filename, line, column), hint, source_lines=_LINE_BREAK.split(text)[:line])
 
 
 def _check_lines(text: str, filename: str) -> None:
@@ -92,7 +94,7 @@ class Source:
     ) -> None:
         self.text = text
         self.filename = filename
-        self.lines = text.splitlines()
+        self.lines = _LINE_BREAK.split(text)
         self.line_offset = line_offset
         self.column_offset = column_offset
         self.source_map = source_map
