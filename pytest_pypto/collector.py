@@ -62,7 +62,7 @@ class Totals:
         if not self.checks:
             return []
         where = ", ".join(f"{count} on {platform}" for platform, count in sorted(self.platforms.items()))
-        rows = [f"{self.checks} checks ({where})", self._layer_line()]
+        rows = [f"{self.checks} check{'s'[: self.checks != 1]} ({where})", self._layer_line()]
         rows += [f"not run: {reason} ({count}x)" for reason, count in self.reasons.most_common(SHOWN_REASONS)]
         if len(self.reasons) > SHOWN_REASONS:
             rows.append(f"not run: {len(self.reasons) - SHOWN_REASONS} more reasons")

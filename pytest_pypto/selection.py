@@ -111,7 +111,8 @@ class Deselected:
             return ""
         parts = ", ".join(f"{count} on {platform}" for platform, count in sorted(self.counts.items()))
         chosen = ",".join(settings.platforms)
-        return f"pypto: {sum(self.counts.values())} variants deselected ({parts}; --pypto-platform={chosen})"
+        total = sum(self.counts.values())
+        return f"pypto: {total} variant{'s'[: total != 1]} deselected ({parts}; --pypto-platform={chosen})"
 
 
 def variant_of(item: pytest.Item) -> Variant | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -274,11 +275,12 @@ class Workbench:
     def repro(self) -> str:
         """One command that repeats the test."""
         config = self.item.config
-        relative: Any = config.cwd_relative_nodeid  # its argument has another type in each version of pytest
-        words = ["python", "-m", "pytest", str(relative(self.item.nodeid))]
+        start = config.invocation_params.dir
+        inside = self.item.nodeid.partition("::")[2]
+        words = ["python", "-m", "pytest", f"{os.path.relpath(self.item.path, start)}::{inside}"]
         flags = [f for f in self.settings.flags() if not f.startswith("--pypto-platform=")]
         words += [f"--pypto-platform={self.platform}", *flags]
-        if config.inipath is not None and Path.cwd() != config.rootpath and config.inipath.parent != Path.cwd():
+        if config.inipath is not None and start not in (config.rootpath, config.inipath.parent):
             words += ["-c", str(config.inipath), f"--rootdir={config.rootpath}"]
         return " ".join(shlex.quote(word) for word in words)
 

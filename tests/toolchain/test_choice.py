@@ -44,7 +44,7 @@ def package(root: Path, *, language: bool) -> Path:
 class TestResolve:
     def test_nothing_installed(self) -> None:
         assert toolchain.resolve("auto").kind == "embedded"
-        with pytest.raises(toolchain.ToolchainError, match="no PyPTO is installed.*--pypto-toolchain=embedded"):
+        with pytest.raises(toolchain.ToolchainError, match=r"no PyPTO is installed.*--pypto-toolchain=embedded"):
             toolchain.resolve("installed")
 
     def test_installed(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,5 +97,5 @@ class TestResolve:
 
     def test_another_kind_than_the_one_in_force(self) -> None:
         toolchain.activate("embedded")
-        with pytest.raises(toolchain.ToolchainError, match="embedded PyPTO is in force .* cannot switch to installed"):
+        with pytest.raises(toolchain.ToolchainError, match=r"embedded PyPTO is in force .* cannot switch to installed"):
             toolchain.activate("installed")
