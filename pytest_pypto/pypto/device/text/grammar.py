@@ -469,7 +469,7 @@ def build_forms() -> dict[str, Form]:
         pop: "tpop_from_aic tpop_from_aiv",
         free: "tfree_from_aic tfree_from_aiv",
         syncall: "syncall",
-        nothing: "barrier fence.barrier_all cmo.cacheinvalid sync.set sync.wait set_ffts",
+        nothing: "barrier fence.barrier_all cmo.cacheinvalid sync.set sync.wait set_flag wait_flag set_ffts",
         ttri: "ttri",
     }
     for form, names in named.items():

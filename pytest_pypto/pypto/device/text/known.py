@@ -74,7 +74,8 @@ OTHER = (
     "pto.declare_local_array pto.local_array_set pto.local_array_get pto.reserve_buffer pto.import_reserved_buffer "
     "pto.aic_initialize_pipe pto.aiv_initialize_pipe pto.tpush_to_aiv pto.tpush_to_aic pto.tpop_from_aic "
     "pto.tpop_from_aiv pto.tfree_from_aic pto.tfree_from_aiv pto.syncall pto.barrier pto.fence.barrier_all "
-    "pto.cmo.cacheinvalid pto.sync.set pto.sync.wait pto.set_ffts pto.ttri return"
+    "pto.cmo.cacheinvalid pto.sync.set pto.sync.wait pto.set_flag pto.wait_flag pto.set_ffts "
+    "pto.ttri return"
 ).split()
 
 
