@@ -10,6 +10,7 @@ from .base import Pass
 from .context import MemoryPlanner, PassContext, VerificationLevel, active_planner
 from .diagnostic_types import Diagnostic, DiagnosticPhase
 from .dumps import DumpInstrument, PassDumpLevel
+from .hints import collecting
 from .instruments import PassInstrument
 from .pipeline import default_passes
 from .profiling import profile_stage
@@ -114,7 +115,7 @@ class PassPipeline:
         checks = _Checks(outer, dumps)
         self.diagnostics = checks.found
         own: list[PassInstrument] = [checks] if dumps is None else [dumps, checks]
-        with outer.nested(own) as context, profile_stage("passes"):
+        with outer.nested(own) as context, collecting(checks.found), profile_stage("passes"):
             checks.start(program)
             for pass_ in self._passes:
                 program = pass_(program)

@@ -1,0 +1,42 @@
+"""MaterializeSemanticAliases: a loop's new value is computed in the buffer that carries it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..backend import BackendType
+from ..backend.handler import current_handler, handler_for
+from ..ir import stmt as s
+from ..ir.program import Function, Program
+from ..ir.types import TileType
+from ..ir.visitor import walk_stmts
+from .base import FunctionPass
+from .context import MemoryPlanner, active_planner
+from .device_ir import is_device
+from .memory.align import align_values
+from .memory.carries import Retarget
+
+
+@dataclass(frozen=True)
+class MaterializeSemanticAliases(FunctionPass):
+    """Retargets the producers of yielded tiles; with planners that do not reuse memory, also copies what is left."""
+
+    name = "MaterializeSemanticAliases"
+    requires = frozenset({"SplitIncoreOrch", "IncoreTileOps", "HasMemRefs", "TileOps2D", "NormalizedStmtStructure"})
+    produces = frozenset({"NormalizedStmtStructure"})
+
+    def apply_function(self, func: Function, program: Program) -> Function:
+        """The function whose carries are updated in place where possible."""
+        if not is_device(func):
+            return func
+        body = func.body
+        if _carries_tile(body):
+            handler = current_handler() or handler_for(BackendType.Ascend910B)
+            body = Retarget(body, handler).apply(body)
+        made = func if body is func.body else func.with_(body=body)
+        return made if active_planner() is MemoryPlanner.PYPTO else align_values(made)
+
+
+def _carries_tile(body: s.Stmt) -> bool:
+    loops = (x for x in walk_stmts(body) if isinstance(x, (s.ForStmt, s.WhileStmt)))
+    return any(isinstance(a.type, TileType) for x in loops for a in x.iter_args)

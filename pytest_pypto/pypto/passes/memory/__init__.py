@@ -1,0 +1,1 @@
+"""On-chip memory: buffers, who may share them, and their addresses."""
