@@ -65,7 +65,10 @@ def nothing(t):
         (lambda t: t.__delitem__("o"), "golden '<lambda>' removed 'o'"),
         (lambda t: t.update(o=torch.zeros(5)), r"gives 'o' shape \(5,\), the program has shape \(4,\)"),
         (lambda t: t.update(o=torch.zeros(1)), r"gives 'o' shape \(1,\), the program has shape \(4,\)"),
-        (lambda t: t.update(o=torch.zeros(4).double()), "gives 'o' dtype torch.float64, the program has dtype torch.fl"),
+        (
+            lambda t: t.update(o=torch.zeros(4).double()),
+            "gives 'o' dtype torch.float64, the program has dtype torch.fl",
+        ),
         (lambda t: {"p": t["x"]}, "golden '<lambda>' added 'p'"),
     ],
 )
