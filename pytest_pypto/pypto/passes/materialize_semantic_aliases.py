@@ -15,6 +15,7 @@ from .context import MemoryPlanner, active_planner
 from .device_ir import is_device
 from .memory.align import align_values
 from .memory.carries import Retarget
+from .memory.marks import without_marks
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,11 @@ class MaterializeSemanticAliases(FunctionPass):
         if _carries_tile(body):
             handler = current_handler() or handler_for(BackendType.Ascend910B)
             body = Retarget(body, handler).apply(body)
+        planner = active_planner()
+        if planner is MemoryPlanner.PTOAS:  # no later pass of this planner reads or removes the marks
+            body = without_marks(body)
         made = func if body is func.body else func.with_(body=body)
-        return made if active_planner() is MemoryPlanner.PYPTO else align_values(made)
+        return made if planner is MemoryPlanner.PYPTO else align_values(made)
 
 
 def _carries_tile(body: s.Stmt) -> bool:
