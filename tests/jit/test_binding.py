@@ -1,0 +1,114 @@
+"""Arguments of jit functions: modes, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import pytest_pypto.pypto.language as pl
+
+torch = pytest.importorskip("torch")
+
+
+@pl.jit
+def bare(a: pl.Tensor, o: pl.Out[pl.Tensor], s: pl.Scalar[pl.FP32] = 1.0):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        o[:] = pl.mul(a, s)
+    return o
+
+
+@pl.jit
+def complete(a: pl.Tensor[[8, 8], pl.FP32], o: pl.Out[pl.Tensor[[8, 8], pl.FP32]], k: pl.Scalar[pl.INT32]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        o = pl.assemble(o, pl.slice(a, [4, 8], [k, 0]), [0, 0])
+    return o
+
+
+@pl.jit
+def untyped(a: pl.Tensor, n):  # type: ignore[no-untyped-def]
+    return a
+
+
+X = torch.zeros(8, 8)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "args", "kwargs", "message"),
+    [
+        (bare, (X,), {}, "@pl.jit function 'bare': missing a required argument: 'o'"),
+        (bare, (X, X, 1.0, 2), {}, "@pl.jit function 'bare': too many positional arguments"),
+        (
+            bare,
+            (X, X),
+            {"skip_ptoas": True},
+            "@pl.jit function 'bare': got an unexpected keyword argument 'skip",
+        ),
+        (bare, (), {"skip_ptoas": True}, "@pl.jit function 'bare': got an unexpected keyword argument 'skip"),
+        (complete, (), {"zz": 1}, "@pl.jit function 'complete': got an unexpected keyword argument 'zz'"),
+        (bare, (), {}, "@pl.jit function 'bare': parameter 'a' has a bare 'pl.Tensor' annotation with no shape"),
+        (complete, (), {}, "@pl.jit function 'complete': parameter 'k': scalar parameter 'k' has no value"),
+        (complete, (), {"k": "3"}, "@pl.jit function 'complete': parameter 'k' must be an int/float/bool, got '3'"),
+        (
+            complete,
+            (),
+            {"k": 1.5},
+            "@pl.jit function 'complete': parameter 'k' is declared INT32, but got",
+        ),
+        (bare, (X, X, pl.RUNTIME), {}, "@pl.jit function 'bare': parameter 's' received pl.RUNTIME"),
+        (bare, (X, 3), {}, "@pl.jit function 'bare': parameter 'o' must be a torch tensor, got 3"),
+        (bare, (X, X, X), {}, "@pl.jit function 'bare': parameter 's' is a scalar, but got a tensor of shape [8, 8]"),
+        (bare, (X, X, "s"), {}, "@pl.jit function 'bare': parameter 's' must be an int/float/bool, got 's'"),
+        (
+            bare,
+            (X.to(torch.complex64), X),
+            {},
+            "Unsupported torch dtype torch.complex64. Supported: torch.b",
+        ),
+        (bare, (X.double(), X), {}, "Unsupported torch dtype torch.float64"),
+        (untyped, (), {"n": 3}, "@pl.jit function 'untyped': parameter 'a' has a bare"),
+    ],
+)
+def test_refused(kernel: Any, args: tuple[Any, ...], kwargs: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError) as error:
+        kernel.specialize(*args, **kwargs)
+    assert str(error.value).startswith(message)
+
+
+def test_a_parameter_without_annotation_is_refused_at_its_place() -> None:
+    from pytest_pypto.pypto.language.parser.diagnostics import ParserTypeError
+
+    with pytest.raises(ParserTypeError, match="Parameter 'n' missing type annotation") as error:
+        untyped.specialize(X, 3)
+    assert error.value.span is not None
+    assert error.value.span["filename"] == __file__
+
+
+def test_an_axis_that_is_not_there() -> None:
+    @pl.jit
+    def wrong(a: pl.Tensor, o: pl.Out[pl.Tensor]):
+        a.bind_dynamic(2, pl_dynamic)
+        return o
+
+    pl_dynamic = pl.dynamic("D")
+    with pytest.raises(TypeError, match="axis 2 is declared dynamic, but the tensor has rank 2"):
+        wrong.specialize(X, X)
+
+
+def test_calling_needs_tensors_even_with_complete_annotations() -> None:
+    with pytest.raises(TypeError, match="missing a required argument: 'a'"):
+        complete(k=3)
+
+
+def test_numbers_take_the_declared_type() -> None:
+    assert "pl.tensor.muls(a, 2.0)" in str(bare.specialize(X, X, 2))
+    assert "[3, 0]" in str(complete.specialize(k=3))
+    assert "pl.tensor.muls(a, 1.0)" in str(bare.specialize(X, X))
+
+
+def test_binding_does_not_import_torch() -> None:
+    import subprocess
+    import sys
+
+    code = "import sys, pytest_pypto.pypto.language as pl; pl.jit; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
