@@ -100,6 +100,8 @@ class ExprWriter:
             "writable": id(call) in self.storage.writable,
             "mask": made or (isinstance(first, e.Var) and first in self.plan.masks),
             "packed": packed,
+            "inside": self.plan.regions.inside(call),
+            "shared": id(call) in self.plan.shared,
             "yields": self.in_lane,
             "launched": self.launched,
         }

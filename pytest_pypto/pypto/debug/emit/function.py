@@ -73,7 +73,8 @@ class FunctionWriter:
         with self.lines.block(f"def {f.name}({', '.join(params)}):", f.span):
             self._parameters()
             self.body(f.body)
-        return FunctionText(f.name, self.lines.text(), self.lines.positions)
+        text = self.lines.text()
+        return FunctionText(f.name, text, self.lines.positions)
 
     def _parameters(self) -> None:
         """Checks of arguments, symbolic extents, and regions that parameter types declare."""
@@ -154,7 +155,8 @@ class FunctionWriter:
         name = self.names.of(stmt.var)
         if text == name:
             return
-        self.lines.add(f"{name} = {text}{_comment(value)}", stmt.span)
+        scratch = isinstance(value, e.Call) and value.op.name == "tile.create"
+        self.lines.add(f"{name} = {text}{_comment(value)}", stmt.span, only_for=name if scratch else None)
         self._check(stmt.var)
         if self.options.trace and is_tensor(stmt.var.type):
             self.lines.add(f'_TRACE("{self.function.name}", "{stmt.var.name_hint}", {name})')

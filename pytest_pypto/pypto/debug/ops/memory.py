@@ -26,7 +26,8 @@ def declared_shape(site: Site) -> tuple[int, ...] | None:
 @register("tile.load", region="own")
 def _load(site: Site) -> str:
     valid = f", {site[3]}" if site.given(3) else ""
-    text = f"_tile_load({site[0]}, {site[1]}, {site[2]}{valid})"
+    shared = ", shared=True" if site.facts.get("shared") else ""
+    text = f"_tile_load({site[0]}, {site[1]}, {site[2]}{valid}{shared})"
     if is_odd(site.out):
         text = f'_held({text}, "{site.out}")'
     window, want = site.args[2].items, declared_shape(site)

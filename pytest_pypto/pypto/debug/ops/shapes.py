@@ -20,8 +20,20 @@ def _tile_slice(site: Site) -> str:
     return _slice(site, "_tile_slice")
 
 
+def _indexed(site: Site, offsets: tuple[str, ...], extents: tuple[str, ...]) -> str:
+    """Python indexing, for a window of which it is known that it lies inside."""
+    parts = []
+    for at, extent in zip(offsets, extents, strict=True):
+        start = at[1:-1] if at.startswith("(") and at.endswith(")") and at.count("(") == 1 else at
+        stop = str(int(at) + int(extent)) if at.isdigit() and extent.isdigit() else f"{start} + {extent}"
+        parts.append(f"{start}:{stop}")
+    return f"{wrapped(site[0])}[{', '.join(parts)}]"
+
+
 def _slice(site: Site, helper: str) -> str:
     valid, drop = site.given(3), site.given(4)
+    if helper == "_tile_slice" and site.facts.get("inside") and not drop:
+        return _indexed(site, site.args[2].items, site.args[1].items)
     tail = f", {site[3]}" if valid else ", None" if drop else ""
     text = f"{helper}({site[0]}, {site[2]}, {site[1]}{tail}{f', {site[4]}' if drop else ''})"
     return f'_held({text}, "{site.out}")' if is_odd(site.out) and not site.facts.get("writable") else text
@@ -29,6 +41,8 @@ def _slice(site: Site, helper: str) -> str:
 
 @register("tile.extract", region="own", view=0, window=True)
 def _extract(site: Site) -> str:
+    if site.facts.get("inside"):
+        return _indexed(site, (site[1], site[2]), site.args[3].items)
     return f"_tile_slice({site[0]}, ({site[1]}, {site[2]}), {site[3]})"
 
 

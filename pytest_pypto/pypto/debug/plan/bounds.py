@@ -30,8 +30,9 @@ class Bounds:
                 if isinstance(var.type, ScalarType) and var not in flow.loop_vars:
                     self._defs.setdefault(var, []).extend(d.source for d in definitions)
             launches += [scope.core_num for scope in flow.scopes if isinstance(scope, s.SpmdScopeStmt)]
+            launches += [size for call, _, _ in flow.calls for size in core_num_of(call)]
+        for flow in flows.values():
             for call, _, _ in flow.calls:
-                launches += core_num_of(call)
                 self._arguments(call, functions)
         sizes = [e.const_value(x) for x in launches]
         self._blocks: Range = (0, None if None in sizes else max([n for n in sizes if n is not None], default=1) - 1)

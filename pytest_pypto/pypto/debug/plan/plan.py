@@ -8,6 +8,7 @@ from .bounds import Bounds
 from .flow import Flow, flow_of
 from .groups import Pair, launched_functions, pairs_of, two_lane_functions, waiting_functions
 from .regions import Regions
+from .sharing import Sharing
 from .storage import Analysis, Storage, Summary, callee_of, handler_of
 
 _MASK_MAKERS = ("tile.cmp", "tile.cmps")
@@ -28,10 +29,14 @@ class Plan:
         self.regions = Regions(self.flows, self.functions, Bounds(self.flows, self.functions))
         self.summaries: dict[str, Summary] = {}
         self.storage: dict[str, Storage] = {}
+        analyses: dict[str, Analysis] = {}
         for name in self._callees_first():
-            analysis = Analysis(self.flows[name], self.functions, self.summaries)
-            self.summaries[name] = analysis.summary()
-            self.storage[name] = analysis.decide()
+            analyses[name] = Analysis(self.flows[name], self.functions, self.summaries)
+            self.summaries[name] = analyses[name].summary()
+            self.storage[name] = analyses[name].decide()
+        sharing = Sharing(analyses, self.summaries, self.functions, self.pairs)
+        self.shared = {k for name in self.functions for k in sharing.loads(name)}
+        """Ids of loads that need no copy."""
         self.members = {m for pair in self.pairs.values() for m in (pair.aic, pair.aiv)}
         self.masks = {v for flow in self.flows.values() for v in _logical_masks(flow)}
 

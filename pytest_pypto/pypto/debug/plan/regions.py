@@ -137,6 +137,19 @@ class Regions:
             return False
         return not self._inside(source, _items(call, offsets), extents)
 
+    def inside(self, call: e.Call) -> bool:
+        """True when the window of a tile slice or extract is all data of its source, provably."""
+        name = call.op.name
+        if name not in ("tile.slice", "tile.extract") or self.of(call) or not isinstance(call.args[0].type, ShapedType):
+            return False
+        source = call.args[0]
+        extents = _items(call, 1 if name == "tile.slice" else 3)
+        offsets = _items(call, 2) if name == "tile.slice" else call.args[1:3]
+        if not isinstance(call.type, ShapedType) or not len(extents) == len(offsets) == len(call.type.shape):
+            return False
+        lows = [self.bounds.of(x)[0] for x in offsets]
+        return all(n is not None and n >= 0 for n in lows) and self._inside(source, offsets, extents)
+
     def _inside(self, source: e.Expr, offsets: Sequence[e.Expr], extents: Sequence[e.Expr]) -> bool:
         """True when the window provably lies inside its source."""
         if not isinstance(source.type, ShapedType):

@@ -81,8 +81,7 @@ def _ties_away(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     wide = x.float()
     if dtype == torch.bfloat16:
         bits = wide.view(torch.int32)
-        moved = ((bits + 0x8000) & -0x10000).view(torch.float32)
-        return torch.where(torch.isnan(wide), wide, moved)
+        return (bits + ((bits & 0xFFFF) == 0x8000)).view(torch.float32)
     near = wide.to(dtype).float()
     other = wide * 2 - near
     tie = (other.abs() > near.abs()) & (other.to(dtype).float() == other)

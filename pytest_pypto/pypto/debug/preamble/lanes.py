@@ -91,19 +91,21 @@ class _Core:
 
     def __init__(self, run: _GroupRun, role: str, function: str, lane: int | None, body: Any) -> None:
         self.run, self.role, self.function, self.lane = run, role, function, lane
-        self.name = f"{run.group}-{role}" if lane is None else f"{run.group}-{role}-lane{lane}"
         self.waiting: Any = None
         self.done = False
         self.value: Any = None
         self.steps: Any = None
         self.thread: Any = None
         self.running = False
-        if getattr(body, "lane", None) is not None:
-            self.steps = body.lane(*run.args)
-        elif getattr(body, "inline", False):
-            self.steps = _inline(body, run.args)
-        else:
+        if not _is_generated(body):
             self.thread = _ThreadLane(self, body)
+        else:
+            self.steps = _inline(body, run.args) if getattr(body, "inline", False) else body.lane(*run.args)
+
+    @property
+    def name(self) -> str:
+        """`<group>-aic` or `<group>-aiv-lane<n>`; also the name of the thread of a plain function."""
+        return f"{self.run.group}-{self.role}" + ("" if self.lane is None else f"-lane{self.lane}")
 
     def can_run(self) -> bool:
         """True when the core has something to do now."""
@@ -147,6 +149,11 @@ class _Core:
         return f"{self.name}: {frame.f_code.co_name} {what} at script line {line}{source}"
 
 
+def _is_generated(body: Any) -> bool:
+    """True for kernels that the generator wrote; others run on threads."""
+    return getattr(body, "lane", None) is not None or getattr(body, "inline", False)
+
+
 def _inline(body: Callable[..., Any], args: tuple[Any, ...]) -> Generator[Any, Any, Any]:
     """A kernel that never waits, as a generator."""
     return body(*args)
@@ -169,19 +176,20 @@ class _GroupRun:
         split, dual = int(meta.get("split", 0)), bool(meta.get("dual_aiv_dispatch", False))
         logical = bool(meta.get("logical_vector_core", False))
         lanes = 2 if (split in (1, 2, 3, 4) or dual) and not logical else 1
-        self.pipes = _Pipes(dual=dual and (split == 0 or bool(meta.get("mixed_split"))), logical=logical)
+        bodies = {role: globals().get(meta[role]) for role in ("aic", "aiv")}
+        missing = [meta[role] for role, body in bodies.items() if not callable(body)]
+        if missing:
+            raise RuntimeError(f"Mixed-kernel function lookup failed for {group}: no function {', '.join(missing)}")
+        self.threads = any(not _is_generated(body) for body in bodies.values())
+        self.pipes = _Pipes(dual and (split == 0 or bool(meta.get("mixed_split"))), logical, self.threads)
         self.rng = None if _SCHEDULE_SEED is None else random.Random(_SCHEDULE_SEED * 1000003 + _schedules)
         _schedules += 1
         self.failure: Any = None
         self.outer: tuple[Any, ...] = ()
         self.block = (_core.block, _core.blocks)
-        self.inbox: SimpleQueue[Any] = SimpleQueue()
-        self.cancel = threading.Event()
+        self.inbox: Any = SimpleQueue() if self.threads else None
+        self.cancel: Any = threading.Event() if self.threads else None
         self.start = time.monotonic()
-        bodies = {role: globals().get(meta[role]) for role in ("aic", "aiv")}
-        missing = [meta[role] for role, body in bodies.items() if not callable(body)]
-        if missing:
-            raise RuntimeError(f"Mixed-kernel function lookup failed for {group}: no function {', '.join(missing)}")
         self.cores = [_Core(self, "aic", meta["aic"], None, bodies["aic"])]
         self.cores += [_Core(self, "aiv", meta["aiv"], lane, bodies["aiv"]) for lane in range(lanes)]
 
@@ -269,7 +277,8 @@ class _GroupRun:
 
     def stop(self) -> None:
         """Cancel what still runs and let the threads go."""
-        self.cancel.set()
+        if self.cancel is not None:
+            self.cancel.set()
         for core in self.cores:
             if core.steps is not None:
                 core.steps.close()

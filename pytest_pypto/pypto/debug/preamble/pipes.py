@@ -37,11 +37,13 @@ def _cut(tile: torch.Tensor, split: int, lane_stride: int = 0, op: str = "push_t
     axis = 0 if split in (1, 3) else 1
     extent = tile.shape[axis]
     half, stride = _half(op, split, extent, lane_stride)
+    whole = getattr(tile, "_pypto_full_shape", None)
+    if whole is None and split in (1, 2) and stride == half:
+        return list(tile.clone().split(half, axis))
     valid = _region(tile)[axis]
     cells = (min(valid, stride), min(max(valid - stride, 0), stride))
     if split in (3, 4) and cells[0] != cells[1] + 1:
         raise ValueError(f"{op}: split mode {split} requires lanes one cell apart, got {cells[0]} and {cells[1]}")
-    whole = getattr(tile, "_pypto_full_shape", None)
     parts = []
     for start, mine in ((0, cells[0]), (stride, cells[1])):
         part: Any = tile.narrow(axis, start, min(half, extent - start)).clone()
@@ -107,17 +109,28 @@ class _Wait:
         return f"{self.op} (split={self.split}, lane={self.lane})"
 
 
+class _NoLock:
+    """Stands for the condition of pipes that only one thread uses."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def notify_all(self) -> None:
+        """Nobody waits."""
+
+
 class _Pipes:
     """The channels of one group run. A key is (receiver, pipe id, split code or "dual", lane)."""
 
-    def __init__(self, dual: bool = False, logical: bool = False) -> None:
-        self.condition = threading.Condition()
+    def __init__(self, dual: bool = False, logical: bool = False, threads: bool = True) -> None:
+        self.condition: Any = threading.Condition() if threads else _NoLock()
         self.dual = dual
         self.logical = logical
         self.queues: dict[Any, deque[Any]] = {}
         self.slots: dict[Any, int] = {}
         self.used: dict[Any, int] = {}
-        self.last: dict[Any, str] = {}
+        self.last: dict[Any, Any] = {}
 
     def put(self, key: Any, part: Any) -> None:
         """Append a tile to a channel."""
@@ -127,7 +140,7 @@ class _Pipes:
         queue.append(part)
         place = (key[0], key[1], key[3])
         self.used[place] = self.used.get(place, 0) + 1
-        self.last[key] = f"{tuple(part.shape)} {str(part.dtype).removeprefix('torch.')}"
+        self.last[key] = part
 
     def has_slot(self, key: Any) -> bool:
         """True when the ring behind a channel has a free slot."""
@@ -149,7 +162,8 @@ class _Pipes:
         arrow = {"aiv": "C→V", "aic": "V→C"}
         rows = sorted(((k, len(q)) for k, q in self.queues.items() if q), key=lambda row: tuple(map(str, row[0])))
         return [
-            f"{n} left in {arrow[k[0]]} lane {k[3]} (split {0 if k[2] == 'dual' else k[2]}, pipe {k[1]}, last {self.last[k]})"
+            f"{n} left in {arrow[k[0]]} lane {k[3]} (split {0 if k[2] == 'dual' else k[2]}, pipe {k[1]}, "
+            f"last {tuple(self.last[k].shape)} {self.last[k].dtype})"
             for k, n in rows
         ]
 

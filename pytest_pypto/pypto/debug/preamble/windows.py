@@ -48,8 +48,28 @@ def _read_window(
     return base[tuple(slice(o, o + w) for o, w in zip(at, shapes))], tuple(reach), inside
 
 
-def _tile_load(t: torch.Tensor, offsets: Iterable[Any], shapes: Iterable[Any], valid: Iterable[Any] | None = None) -> Any:
-    """A fresh tile of extent `shapes` read from `t` at `offsets`; zeros outside its valid extents, which are recorded."""
+def _inner(t: torch.Tensor, offsets: Any, shapes: Any) -> Any:
+    """The window as a view when `t` is 2-D, valid everywhere and holds all of it; else None."""
+    if t.dim() != 2 or len(offsets) != 2 or len(shapes) != 2:
+        return None
+    (row, col), (height, width) = map(int, offsets), map(int, shapes)
+    rows, cols = getattr(t, "_pypto_valid_shape", None) or t.shape
+    if row < 0 or col < 0 or row + height > rows or col + width > cols:
+        return None
+    down, right = t.stride()
+    return t.as_strided((height, width), (down, right), t.storage_offset() + row * down + col * right)
+
+
+def _tile_load(t: torch.Tensor, offsets: Any, shapes: Any, valid: Any = None, shared: bool = False) -> Any:
+    """A fresh tile of extent `shapes` read from `t` at `offsets`; zeros outside its valid extents, which are recorded.
+
+    With `shared` the tile may be a view of `t`: the generator asks for it where neither is written while the tile lives.
+    """
+    plain = _inner(t, offsets, shapes) if valid is None or valid == shapes else None
+    if plain is not None:
+        out = plain if shared else plain.clone(memory_format=torch.contiguous_format)
+        out._pypto_valid_shape = out._pypto_full_shape = tuple(out.shape)
+        return out
     shape = _coerce_shape(shapes)
     window, reach, _ = _read_window("tile.load", t, _coerce_shape(offsets), shape, valid)
     if reach == shape:
@@ -64,18 +84,16 @@ def _tile_load(t: torch.Tensor, offsets: Iterable[Any], shapes: Iterable[Any], v
 
 
 def _tensor_slice(
-    t: torch.Tensor,
-    offsets: Iterable[Any],
-    shapes: Iterable[Any],
-    valid: Iterable[Any] | None = None,
-    drop: Iterable[int] = (),
-    what: str = "tensor.slice",
+    t: torch.Tensor, offsets: Any, shapes: Any, valid: Any = None, drop: Any = (), what: str = "tensor.slice"
 ) -> Any:
     """A window of `t`: a view when it lies inside, else a zero-filled copy of the requested extent.
 
     The valid extents are recorded when `valid` is given, when `t` has padding or when the window was cut. The unit
     axes listed in `drop` are removed.
     """
+    plain = _inner(t, offsets, shapes) if valid is None and not drop else None
+    if plain is not None:
+        return plain
     shape = _coerce_shape(shapes)
     window, reach, inside = _read_window(what, t, _coerce_shape(offsets), shape, valid)
     if not inside:
@@ -92,14 +110,11 @@ def _tensor_slice(
     return window
 
 
-def _tile_slice(
-    t: torch.Tensor,
-    offsets: Iterable[Any],
-    shapes: Iterable[Any],
-    valid: Iterable[Any] | None = None,
-    drop: Iterable[int] = (),
-) -> Any:
+def _tile_slice(t: torch.Tensor, offsets: Any, shapes: Any, valid: Any = None, drop: Any = ()) -> Any:
     """A window of a tile, as a view; it must lie inside. The result keeps at least two axes."""
+    plain = _inner(t, offsets, shapes) if valid is None and not drop else None
+    if plain is not None:
+        return plain
     out = _tensor_slice(t, offsets, shapes, valid, drop, "tile.slice")
     if out.dim() >= 2:
         return out
@@ -122,6 +137,10 @@ def _converted(src: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
 def _write_window(what: str, out: torch.Tensor, src: torch.Tensor, offsets: Iterable[Any], atomic: Any) -> Any:
     """Write the valid box of `src` into `out` at `offsets`, in place; returns `out`."""
     box = _box(src)
+    target = None if atomic else _inner(out, offsets, box.shape)
+    if target is not None:
+        target.copy_(_converted(box, target.dtype))
+        return out
     if box.numel() == 0:
         return out
     while box.dim() > out.dim() and box.shape[0] == 1:
