@@ -100,6 +100,18 @@ def test_two_scalar_carries_of_a_for_loop() -> None:
     assert "scf.yield %b, %0 : index, index" in found
 
 
+def test_a_carry_may_start_from_a_literal() -> None:
+    body = """
+        for i, (total,) in pl.range(5, init_values=(0,)):
+            r = pl.yield_(total + i)
+        pl.tensor.write(o, [r, 0], f)
+    """
+    found = lines(kernel(body, "f: pl.Scalar[pl.FP32]"))
+    head = "%r = scf.for %i = %c0_index to %c5_index step %c1_index iter_args(%total = %c0_index) -> (index) {"
+    assert head in found
+    assert "scf.yield %0 : index" in found
+
+
 def test_the_tile_result_of_a_branch_is_allocated_before_it() -> None:
     body = [
         allocs(2, 3),

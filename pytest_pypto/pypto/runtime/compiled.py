@@ -132,11 +132,14 @@ class _Callable:
 
     def _run(self, args: Sequence[Any], options: RunOptions, settings: DeviceSettings | None = None) -> Any:
         from .arguments import bind
-        from .dispatch import dispatch, settings_for
+        from .dispatch import dispatch, settings_for, stopped
 
         call = bind(self._label, self.params, self.has_return, args)
         self.last_result = None
-        returned, self.last_result = dispatch(self._dir, call.values, settings_for(options, self._dir, settings))
+        returned, result = dispatch(self._dir, call.values, settings_for(options, self._dir, settings))
+        self.last_result = result
+        if not result.completed:
+            raise stopped(result)
         if call.made is None:
             return returned
         return call.made[0] if len(call.made) == 1 else tuple(call.made)

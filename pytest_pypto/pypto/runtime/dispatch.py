@@ -88,6 +88,15 @@ def dispatch(artifact: Path, values: Sequence[Any], settings: DeviceSettings) ->
     return _returned(result.returned, arrays, values), result
 
 
+def stopped(result: DeviceResult) -> Exception:
+    """The error of a run that a finding ended; it carries all findings of the run."""
+    from ..device import DeviceError
+
+    last = (result.errors or result.findings)[-1:]
+    text = "".join(f"{f.kind}: {f.message} ({f.site})" for f in last) or "the run did not finish"
+    return DeviceError(text, findings=result.findings)
+
+
 def _array(value: Any) -> np.ndarray[Any, Any] | int | float | bool:
     if isinstance(value, torch.Tensor):
         return as_array(value)

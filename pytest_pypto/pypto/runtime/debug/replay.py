@@ -152,10 +152,18 @@ def main(
     directory = (default_dir if default_dir is not None else args.work_dir).resolve()
     if args.log_level is not None:
         configure_log(args.log_level, sync_pypto=args.log_sync_pypto)
-    config = _config(args)
-    has_golden = (directory / "golden.py").is_file()
-    options: dict[str, Any] = {"config": config, "recompile": not args.no_recompile}
-    if has_golden:
+    try:
+        _run(args, directory, inputs, compare)
+    except (OSError, ValueError, TypeError, AssertionError, RuntimeError) as problem:
+        sys.stderr.write(f"error: {problem}\n")
+        return 1
+    _say(f"Replay finished. DFX artefacts (if any) under {directory / 'dfx_outputs'}")
+    return 0
+
+
+def _run(args: argparse.Namespace, directory: Path, inputs: Inputs | None, compare: Callable[..., Any] | None) -> None:
+    options: dict[str, Any] = {"config": _config(args), "recompile": not args.no_recompile}
+    if (directory / "golden.py").is_file():
         replay(directory, validate=args.validate, **options)
         if args.validate:
             _say("Golden validation: PASSED")
@@ -166,8 +174,6 @@ def main(
             compare(*arguments)
     else:
         raise FileNotFoundError(f"{directory} has no golden.py to take inputs from; run its debug/run.py instead")
-    _say(f"Replay finished. DFX artefacts (if any) under {directory / 'dfx_outputs'}")
-    return 0
 
 
 if __name__ == "__main__":
