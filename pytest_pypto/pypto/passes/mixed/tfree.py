@@ -9,7 +9,7 @@ from ...ir import stmt as s
 from ...ir.enums import MemorySpace
 from ...ir.op_table import find_op
 from ...ir.types import TileType
-from ...ir.visitor import find_yield_stmt, walk_stmts
+from ...ir.visitor import IRMutator, walk_stmts
 from ..device_ir import all_uses, body_like, kernel_error, nested_bodies, op_assign, op_call, op_stmt, with_bodies
 
 POPS = {"tile.tpop_from_aic": "system.tfree_to_aic", "tile.tpop_from_aiv": "system.tfree_to_aiv"}
@@ -71,19 +71,6 @@ class _Placer:
                 source = shared_storage(stmt)
                 if isinstance(source, e.Var) and source in self._roots:
                     self._roots[stmt.var] = self._roots[source]
-        elif isinstance(stmt, (s.ForStmt, s.WhileStmt)):
-            for arg, result in zip(stmt.iter_args, stmt.return_vars, strict=True):
-                if isinstance(arg.initValue, e.Var) and arg.initValue in self._roots:
-                    self._roots[result] = self._roots[arg.initValue]
-        elif isinstance(stmt, s.IfStmt):
-            self._scan_if(stmt)
-
-    def _scan_if(self, stmt: s.IfStmt) -> None:
-        for body in nested_bodies(stmt):
-            last = find_yield_stmt(body)
-            for result, value in zip(stmt.return_vars, last.value if last else (), strict=False):
-                if isinstance(value, e.Var) and value in self._roots:
-                    self._roots[result] = (*self._roots.get(result, ()), *self._roots[value])
 
     def _insert(self, stmts: list[s.Stmt]) -> list[s.Stmt]:
         after: dict[int, list[s.Stmt]] = {}
@@ -92,8 +79,7 @@ class _Placer:
             at, given = self._last[var], self._given.get(var)
             if given is None and var in self._freed:
                 continue  # freed inside a nested body
-            leaves = isinstance(stmts[at], (s.YieldStmt, s.ReturnStmt))
-            if given is not None and given > at and not leaves:
+            if given is not None and given > at:
                 continue
             call = op_call(pop)
             assert call is not None
@@ -101,40 +87,73 @@ class _Placer:
             if given is not None:
                 free = stmts[given]
                 dropped.add(given)
-            if leaves:
-                self._keep_value(stmts, at, var, pop, after)
-                at -= 1
             after.setdefault(at, []).append(free)
         lists = ([*([] if i in dropped else [stmt]), *after.get(i, ())] for i, stmt in enumerate(stmts))
         return [x for part in lists for x in part]
 
-    def _keep_value(
-        self, stmts: list[s.Stmt], at: int, root: e.Var, pop: s.AssignStmt, after: dict[int, list[s.Stmt]]
-    ) -> None:
-        """Hand on a copy of a popped tile that leaves its statement list, since its slot is given back here."""
-        last = stmts[at]
-        assert isinstance(last, (s.YieldStmt, s.ReturnStmt))
-        values = list(last.value)
-        for i, value in enumerate(values):
-            if isinstance(value, e.Var) and root in self._roots.get(value, ()):
-                copy = _copy_of(value, pop)
-                after.setdefault(at - 1, []).append(copy)
-                values[i] = copy.var
-        stmts[at] = replace(last, value=tuple(values))
+
+class _Keeper:
+    """Copies popped tiles that start a loop or leave a body: their slot is given back where they were popped."""
+
+    def __init__(self) -> None:
+        self._popped: set[e.Var] = set()
+
+    def body(self, body: s.Stmt) -> s.Stmt:
+        made: list[s.Stmt] = []
+        for stmt in s.stmts_of(body):
+            self._note(stmt)
+            copies: list[s.Stmt] = []
+            bodies = nested_bodies(stmt)
+            if bodies:
+                stmt = with_bodies(stmt, [self.body(b) for b in bodies])
+            if isinstance(stmt, (s.ForStmt, s.WhileStmt)):
+                stmt = self._loop(stmt, copies)
+            elif isinstance(stmt, (s.YieldStmt, s.ReturnStmt)):
+                stmt = self._leave(stmt, copies)
+            made.extend((*copies, stmt))
+        return body_like(body, made)
+
+    def _note(self, stmt: s.Stmt) -> None:
+        if isinstance(stmt, s.AssignStmt):
+            source = shared_storage(stmt)
+            if _is_pop(stmt) or (isinstance(source, e.Var) and source in self._popped):
+                self._popped.add(stmt.var)
+
+    def _leave(self, stmt: s.YieldStmt | s.ReturnStmt, copies: list[s.Stmt]) -> s.Stmt:
+        values = tuple(self._kept(v, stmt, copies) for v in stmt.value)
+        return replace(stmt, value=values) if copies else stmt
+
+    def _loop(self, loop: s.ForStmt | s.WhileStmt, copies: list[s.Stmt]) -> s.ForStmt | s.WhileStmt:
+        mutator = IRMutator()
+        for arg in loop.iter_args:
+            init = self._kept(arg.initValue, loop, copies)
+            if init is not arg.initValue:
+                mutator.var_map[arg] = e.IterArg(arg.name_hint, arg.type, init, arg.span)
+        if not copies:
+            return loop
+        made = mutator.visit_stmt(loop)
+        assert isinstance(made, (s.ForStmt, s.WhileStmt))
+        return made
+
+    def _kept(self, value: e.Expr, stmt: s.Stmt, copies: list[s.Stmt]) -> e.Expr:
+        if not isinstance(value, e.Var) or value not in self._popped:
+            return value
+        tile = value.type
+        assert isinstance(tile, TileType)
+        if tile.space is not MemorySpace.Vec:
+            raise kernel_error(
+                f"'{value.name_hint}' was received from the vector core and is carried through a loop or branch, but "
+                f"the pipe slot it lies in must be given back, and a tile in {_space(tile)} cannot be copied; use it "
+                "where it is received",
+                stmt.span,
+            )
+        copy = e.Var(f"{value.name_hint}_kept", tile, value.span)
+        copies.append(op_assign(copy, "tile.move", [value], {"target_memory": MemorySpace.Vec}, stmt.span))
+        return copy
 
 
-def _copy_of(value: e.Var, pop: s.AssignStmt) -> s.AssignStmt:
-    tile = value.type
-    assert isinstance(tile, TileType)
-    if tile.space is not MemorySpace.Vec:
-        raise kernel_error(
-            f"'{pop.var.name_hint}' was received from the vector core and leaves its loop or branch, but the slot it "
-            f"lies in is given back there and {tile.space.name if tile.space else 'its memory'} cannot be copied; use "
-            "it inside the loop or branch",
-            pop.span,
-        )
-    copy = e.Var(f"{value.name_hint}_kept", tile, value.span)
-    return op_assign(copy, "tile.move", [value], {"target_memory": MemorySpace.Vec}, pop.span)
+def _space(tile: TileType) -> str:
+    return tile.space.name if tile.space is not None else "its memory"
 
 
 def _is_pop(stmt: s.AssignStmt) -> bool:
@@ -153,10 +172,14 @@ def freed_tile(stmt: s.Stmt) -> e.Var | None:
 def place_frees(body: s.Stmt) -> s.Stmt:
     """`body` with one free per pop, directly after the last use of the popped tile in the pop's statement list.
 
-    A free that is already there is moved when a later statement still uses the tile.
+    A free that is already there is moved when a later statement still uses the tile. A popped tile that is carried
+    through a loop or branch is copied first.
 
     Raises:
         ValueError: a popped cube tile is carried out of its loop or branch.
     """
-    freed = frozenset(v for v in map(freed_tile, walk_stmts(body)) if v is not None)
-    return _Placer(freed).place(body)
+    stmts = list(walk_stmts(body))
+    if not any(isinstance(x, s.AssignStmt) and _is_pop(x) for x in stmts):
+        return body
+    freed = frozenset(v for v in map(freed_tile, stmts) if v is not None)
+    return _Placer(freed).place(_Keeper().body(body))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ...ir import expr as e
@@ -45,6 +45,24 @@ def is_store(stmt: s.Stmt) -> bool:
     return op_name(stmt) in WRITE_TARGET
 
 
+def memberships(call: e.Call) -> list[tuple[int | None, int]]:
+    """(pipeline group, copy) of each pipeline that a call is part of, innermost first."""
+    text = str(call.attrs.get(MEMBERSHIP, ""))
+    pairs = (item.partition(":") for item in text.split(";") if item)
+    return [(int(group), int(stage)) for group, _, stage in pairs]
+
+
+def groups_below(stmts: Iterable[s.Stmt]) -> set[int]:
+    """Pipeline groups that statements and everything below them are part of."""
+    found: set[int] = set()
+    for stmt in stmts:
+        for inner in walk_stmts(stmt):
+            call = op_call(inner)
+            if call is not None and MEMBERSHIP in call.attrs:
+                found.update(g for g, _ in memberships(call) if g is not None)
+    return found
+
+
 @dataclass
 class _Item:
     stmt: s.Stmt
@@ -58,7 +76,8 @@ class _Item:
 class Scheduler:
     """A stable topological order of the statements of one body."""
 
-    def __init__(self, stmts: Sequence[s.Stmt]) -> None:
+    def __init__(self, stmts: Sequence[s.Stmt], group: int | None) -> None:
+        self._group = group
         self.items = [_Item(x, i, kind_of(x), 0) for i, x in enumerate(stmts)]
         self._edges: set[tuple[int, int]] = set()
         self._definer: dict[e.Var, int] = {}
@@ -144,9 +163,9 @@ class Scheduler:
         """The copy a statement belongs to: what its mark says, else that of what it reads."""
         for inner in walk_stmts(stmt):
             call = op_call(inner)
-            mark = None if call is None else call.attrs.get(MEMBERSHIP)
-            if mark:
-                return int(str(mark).split(";")[-1].partition(":")[2])
+            stage = None if call is None else dict(memberships(call)).get(self._group)
+            if stage is not None:
+                return stage
         return max((self.items[self._definer[v]].stage for v in uses if v in self._definer), default=0)
 
     def order(self, key: Callable[[_Item], Key]) -> list[s.Stmt]:
