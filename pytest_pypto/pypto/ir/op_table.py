@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any
 
 from .dtypes import DataType
-from .enums import MemorySpace
+from .enums import AtomicType, MemorySpace, PipeType
 from .expr import Call, Expr, MakeTuple, Op
 from .span import UNKNOWN, Span
 from .types import (
@@ -235,10 +236,24 @@ def _check_operands(spec: OpSpec, args: Sequence[Expr]) -> bool:
     return known
 
 
+_CODES: Mapping[str, type[IntEnum]] = {
+    "atomic": AtomicType,
+    "pipe": PipeType,
+    "set_pipe": PipeType,
+    "wait_pipe": PipeType,
+}
+"""Keywords that hold the number of an enum member."""
+
+
 def _check_kwargs(spec: OpSpec, kwargs: Mapping[str, Any]) -> None:
     for kw in spec.kwargs:
         if kw.default is REQUIRED and kw.name not in kwargs:
             raise ValueError(f"The operator {spec.name} requires the keyword '{kw.name}'")
+        code = _CODES.get(kw.name)
+        value = kwargs.get(kw.name)
+        if code is not None and value is not None and value not in set(code):
+            names = ", ".join(f"{int(m)} ({m.name.rstrip('_')})" for m in code)
+            raise ValueError(f"The operator {spec.name} takes {kw.name} {names}, but got {value!r}")
 
 
 def infer_type(name: str, args: Sequence[Expr], kwargs: Mapping[str, Any] | None = None, span: Span = UNKNOWN) -> Type:

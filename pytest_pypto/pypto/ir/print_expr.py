@@ -354,10 +354,13 @@ def _syncall(p: ExprPrinter, x: e.Call) -> list[str] | None:
     return [f"{k}={p.value(v, k, chr(34))}" for k, v in x.kwargs.items()] + given
 
 
+def _trailing_name(arg: e.Expr) -> str:
+    return "valid_shape" if isinstance(arg, e.MakeTuple) else "scratch"
+
+
 def _trailing(count: int) -> Any:
     def special(p: ExprPrinter, x: e.Call) -> list[str] | None:
-        names = ("valid_shape", "scratch")
-        extra = [f"{n}={p.expr(a)}" for n, a in zip(names, x.args[count:], strict=False)]
+        extra = [f"{_trailing_name(a)}={p.expr(a)}" for a in x.args[count:]]
         return [*(p.expr(a) for a in x.args[:count]), *p.kwargs(x.kwargs), *extra]
 
     return special

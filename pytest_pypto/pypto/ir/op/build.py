@@ -24,7 +24,10 @@ def spec_of(name: str) -> OpSpec:
 
 
 def make(name: str, operands: Sequence[Any], keywords: Mapping[str, Any], span: Span) -> e.Call:
-    """The call `name(operands, **keywords)`; trailing operands may be None (not given).
+    """The call `name(operands, **keywords)`.
+
+    Trailing operands may be None (not given). An operand that may be a tensor or the list after it leaves its place to
+    that list.
 
     Raises:
         TypeError, ValueError: what the conversion or the type rule refuses.
@@ -37,6 +40,7 @@ def make(name: str, operands: Sequence[Any], keywords: Mapping[str, Any], span: 
     params = [*spec.params]
     if params and params[-1].variadic:
         params += [params[-1]] * (len(given) - len(params))
+    given = [v for k, v in enumerate(given) if v is not None or k >= len(params) or params[k].kind != "tensor|tuple"]
     if len(given) > len(params):
         raise TypeError(f"{_short(name)}() takes {len(params)} operands but {len(given)} were given")
     args = [_operand(spec, p, v, context, span) for p, v in zip(params, given, strict=False)]

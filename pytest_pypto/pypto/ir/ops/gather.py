@@ -196,8 +196,12 @@ def _mgather(i: Inference) -> Type:
     if by_row:
         count, live = x.volume(idx.shape), x.volume(idx.valid_shape)
         shape, valid = (count, mem.shape[-1]), (live, mem.valid_shape[-1])
-    given = [i.dims(k) for k in range(2, len(i.args)) if not isinstance(i.args[k].type, TensorType)]
-    return tile(shape, mem.dtype, given[0] if given else valid, space)
+    extra = [k for k in range(2, len(i.args)) if not (k == 2 and isinstance(i.args[k].type, TensorType))]
+    if extra:
+        valid = i.dims(extra[0])
+        if len(extra) > 1 or len(valid) != len(shape):
+            i.fail(f"requires one valid shape of rank {len(shape)}, but got {x.text(valid)}")
+    return tile(shape, mem.dtype, valid, space)
 
 
 # --- scattering ------------------------------------------------------------------------------------------------------

@@ -48,17 +48,18 @@ def _at(dims: Dims, k: int, value: Expr) -> Dims:
     return (*dims[:k], value, *dims[k + 1 :])
 
 
-def _check_code(i: Inference, codes: tuple[int, ...]) -> None:
-    if i.kwargs.get("split", 0) not in codes:
-        i.fail(f"takes split {', '.join(map(str, codes))}, but got {i.kwargs['split']}")
+def _pipe(codes: tuple[int, ...]) -> Rule:
+    """Pushes, pops and releases: the type of a popped tile comes from its annotation."""
 
-
-def _push(codes: tuple[int, ...]) -> Rule:
     def rule(i: Inference) -> Type:
-        _check_code(i, codes)
+        if i.kwargs.get("split", 0) not in codes:
+            i.fail(f"takes split {', '.join(map(str, codes))}, but got {i.kwargs['split']}")
         return UnknownType.get()
 
     return rule
+
+
+_TO_VECTOR, _TO_CUBE = _pipe((0, 1, 2, 3, 4)), _pipe((0, 1, 2))
 
 
 def _cross_core() -> None:
@@ -74,13 +75,13 @@ def _cross_core() -> None:
         op(f"{ns}.aic_gather", gather, _divided(True), "split:int", doc=doc, space=space, **facts)
     pipe: Facts = {"category": cat}
     doc, kw = "a tile sent from the cube to the vector lanes", "split:int lane_stride:int=- id:int=-"
-    op("tile.tpush_to_aiv", "tile:tile", _push((0, 1, 2, 3, 4)), kw, core="cube", doc=doc, **pipe)
+    op("tile.tpush_to_aiv", "tile:tile", _TO_VECTOR, kw, core="cube", doc=doc, **pipe)
     doc = "a tile sent from a vector lane to the cube"
-    op("tile.tpush_to_aic", "tile:tile", _push((0, 1, 2)), "split:int id:int=-", core="vector", doc=doc, **pipe)
+    op("tile.tpush_to_aic", "tile:tile", _TO_CUBE, "split:int id:int=-", core="vector", doc=doc, **pipe)
     doc, kw = "this lane's part of a tile sent by the cube", "split:int=0 lane_stride:int=- id:int=-"
-    op("tile.tpop_from_aic", "", no_value, kw, core="vector", space=VEC, doc=doc, **pipe)
+    op("tile.tpop_from_aic", "", _TO_VECTOR, kw, core="vector", space=VEC, doc=doc, **pipe)
     doc = "a tile sent by the vector lanes, merged"
-    op("tile.tpop_from_aiv", "", no_value, "split:int=0 id:int=-", core="cube", space=MemorySpace.Mat, doc=doc, **pipe)
+    op("tile.tpop_from_aiv", "", _TO_CUBE, "split:int=0 id:int=-", core="cube", space=MemorySpace.Mat, doc=doc, **pipe)
 
 
 # --- system ----------------------------------------------------------------------------------------------------------
@@ -131,7 +132,8 @@ def _system() -> None:
         op(f"system.{side}_initialize_pipe", ends, _init_pipe, _PIPE_KW, core=core, doc=doc, **sys)
         other = "vector" if side == "aic" else "cube"
         doc = f"a popped slot given back to the {core} core"
-        op(f"system.tfree_to_{side}", "tile:tile", no_value, "split:int=- id:int=-", core=other, doc=doc, **sys)
+        rule = _TO_VECTOR if side == "aic" else _TO_CUBE
+        op(f"system.tfree_to_{side}", "tile:tile", rule, "split:int=- id:int=-", core=other, doc=doc, **sys)
     int32 = scalar(DataType.INT32)
     doc = "INT32 base of a named ring buffer of this core; -1 until it is placed"
     op("system.reserve_buffer", "", int32, "name:str size:int base:int=-1", doc=doc, **sys)
