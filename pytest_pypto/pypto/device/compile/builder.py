@@ -95,10 +95,10 @@ class Builder:
 
     def _regions(self) -> list[tuple[str, int, int]]:
         """Every byte range that some handle covers."""
-        found = [(space, a, a + size) for space, a, size in self.scan.storage.values()]
+        found = [(space, a, a + size) for space, starts, size in self.scan.storage.values() for a in starts]
         for op in walk(self.func.body.ops):  # the tiles of a multi buffer are ranges of their own
             if op.name == "pto.alloc_multi_tile":
-                space, a, size = self.scan.storage[id(op)]
+                space, (a, *_), size = self.scan.storage[id(op)]
                 each = size // op.out_types[0].count  # type: ignore[union-attr]
                 found += [(space, a + i * each, a + (i + 1) * each) for i in range(size // each)]
         for op, way in self.scan.pops:

@@ -125,9 +125,13 @@ def tile_type(k: Builder, op: Op) -> TileT:
 
 def _alloc(k: Builder, op: Op) -> None:
     typ = tile_type(k, op)
-    _, addr, _ = k.scan.storage[id(op)]
+    _, starts, _ = k.scan.storage[id(op)]
     vr, vc = (k.scalar(op, op.groups[n][0]) for n in ("valid_row", "valid_col"))
-    _ring_check(k, op, typ, addr)
+    for addr in starts:
+        _ring_check(k, op, typ, addr)
+    if len(starts) > 1:
+        _alloc_slots(k, op, typ, starts, (vr, vc))
+        return
     fixed = vr.constant and vc.constant
     if fixed and not (0 <= vr.value <= typ.rows and 0 <= vc.value <= typ.cols):
         k.report(
@@ -136,8 +140,16 @@ def _alloc(k: Builder, op: Op) -> None:
             f"valid extents {vr.value}x{vc.value} do not fit a tile of {typ.rows}x{typ.cols}",
         )
     rows, cols = (min(max(v.value, 0), n) if fixed else n for v, n in ((vr, typ.rows), (vc, typ.cols)))
-    tile = base_tile(k, op, typ, addr, rows, cols)
+    tile = base_tile(k, op, typ, starts[0], rows, cols)
     put(k, op, TileValue(typ, tile), None if fixed else (vr, vc))
+
+
+def _alloc_slots(k: Builder, op: Op, typ: TileT, starts: tuple[int, ...], valid: tuple[Scalar, Scalar]) -> None:
+    """A tile whose address is one of a few, chosen at run time (slots of a declared buffer)."""
+    tiles = {a: base_tile(k, op, typ, a, typ.rows, typ.cols) for a in starts}
+    address = k.scalar(op, op.groups["addr"][0])
+    source = f"{k.emit.bind('slots', tiles)}[{address.code}]"
+    put(k, op, TileValue(typ, None, source), valid)
 
 
 def put(k: Builder, op: Op, value: TileValue, valid: tuple[Scalar, Scalar] | None) -> None:
@@ -178,7 +190,7 @@ def _multi(k: Builder, op: Op) -> None:
     typ = op.out_types[0]
     if not isinstance(typ, MultiT):
         k.fail(op, f"gives a multi_tile_buf, not {typ}")
-    _, addr, _ = k.scan.storage[id(op)]
+    _, (addr, *_), _ = k.scan.storage[id(op)]
     vr, vc = (k.scalar(op, op.groups[n][0]) for n in ("valid_row", "valid_col"))
     if not (vr.constant and vc.constant):
         k.fail(op, "the valid extents of a multi buffer must be constants")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -10,6 +11,8 @@ from ..text.nodes import Func, Op
 from ..text.types import MultiT, TileT
 
 ALIGN = 32
+_MAX_SLOTS = 64
+_ARITHMETIC = {"arith.addi": operator.add, "arith.subi": operator.sub, "arith.muli": operator.mul}
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,12 @@ class PipeDecl:
 
 @dataclass
 class Scan:
-    """What the look found. `storage` maps the line of an allocation to its bytes: (space, address, size)."""
+    """What the look found. `storage` maps an allocation (by identity) to its bytes: space, possible addresses, size."""
 
     consts: dict[str, int | float | bool] = field(default_factory=dict)
-    storage: dict[int, tuple[str, int, int]] = field(default_factory=dict)
+    storage: dict[int, tuple[str, tuple[int, ...], int]] = field(default_factory=dict)
+    sources: dict[str, Op] = field(default_factory=dict)
+    """Operation that gives a name, for integer arithmetic."""
     reserved: dict[str, tuple[str, int, int, int]] = field(default_factory=dict)
     """Reserved buffers by result name: (space, address, size, line)."""
     pipes: dict[int, PipeDecl] = field(default_factory=dict)
@@ -74,6 +79,8 @@ def scan(func: Func, file: str) -> Scan:
             found.pipes[decl.id] = decl
         elif op.name in ("pto.alloc_tile", "pto.alloc_multi_tile"):
             allocs.append(op)
+        elif op.name.startswith("arith.") and len(op.results) == 1:
+            found.sources[op.results[0]] = op
         elif op.name.startswith("pto.tpop_from"):
             found.pops.append((op, "c2v" if op.name.endswith("aic") else "v2c"))
     for op in allocs:
@@ -103,7 +110,7 @@ def _pipe(found: Scan, op: Op) -> PipeDecl:
     return PipeDecl(int(op.attrs.get("id", 0)), dirs, int(op.attrs["slot_size"]), slots, local, bases, op.line)
 
 
-def _place(found: Scan, op: Op, cursor: dict[str, int], file: str) -> tuple[str, int, int]:
+def _place(found: Scan, op: Op, cursor: dict[str, int], file: str) -> tuple[str, tuple[int, ...], int]:
     """Bytes of an allocation. Without an address (planner left to the assembler) each one gets bytes of its own."""
     typ = op.out_types[0]
     tile = typ.tile if isinstance(typ, MultiT) else typ
@@ -114,11 +121,39 @@ def _place(found: Scan, op: Op, cursor: dict[str, int], file: str) -> tuple[str,
     if given is None:
         addr = cursor.get(tile.loc, 0)
         cursor[tile.loc] = _up(addr + size)
-        return tile.loc, addr, size
-    value = found.consts.get(given[0])
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise DeviceError(f"the address %{given[0]} of a tile must be an integer constant", file=file, line=op.line)
-    return tile.loc, value, size
+        return tile.loc, (addr,), size
+    values = possible(found, given[0])
+    if values is None:
+        raise DeviceError(
+            f"the address %{given[0]} of a tile must be a constant, or a constant plus a slot number (x mod n) times a "
+            "constant",
+            file=file,
+            line=op.line,
+        )
+    return tile.loc, tuple(sorted(values)), size
+
+
+def possible(found: Scan, name: str, depth: int = 0) -> set[int] | None:
+    """The values that integer arithmetic can give, when they are few: constants, remainders by a constant, and sums and
+    products of these."""
+    value = found.consts.get(name)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return {value}
+    op = found.sources.get(name)
+    if op is None or depth > 16:
+        return None
+    if op.name in ("arith.index_cast", "arith.extsi", "arith.trunci"):
+        return possible(found, op.ins[0], depth + 1)
+    if op.name in ("arith.remsi", "arith.remui"):
+        by = possible(found, op.ins[1], depth + 1)
+        return set(range(next(iter(by)))) if by and len(by) == 1 and 1 <= min(by) <= _MAX_SLOTS else None
+    if op.name in ("arith.addi", "arith.subi", "arith.muli"):
+        a, b = (possible(found, n, depth + 1) for n in op.ins)
+        if a is None or b is None or len(a) * len(b) > _MAX_SLOTS:
+            return None
+        fn = _ARITHMETIC[op.name]
+        return {fn(x, y) for x in a for y in b}
+    return None
 
 
 def _up(n: int) -> int:

@@ -100,10 +100,11 @@ def strided(flat: Array, offset: int, shape: tuple[int, ...], strides: tuple[int
     size = extent(shape, strides)
     if offset < 0 or offset + size > flat.size or any(s < 0 for s in strides):
         raise BindError(f"elements {offset}..{offset + size - 1} leave a buffer of {flat.size} elements")
+    if not flat.size:
+        return flat.reshape(shape)
     item = flat.dtype.itemsize
-    return np.ndarray(shape, flat.dtype, flat.data, offset * item, tuple(s * item for s in strides)) if flat.size else (
-        flat.reshape(shape)
-    )
+    raw = flat.view(np.uint8)  # the small floats have no buffer form of their own
+    return np.ndarray(shape, flat.dtype, raw.data, offset * item, tuple(s * item for s in strides))
 
 
 class GmView:

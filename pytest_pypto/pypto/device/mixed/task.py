@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Launch:
-    """What a task executes: kernel names per core, blocks, arguments in the order of the kernel's parameters.
+    """What a task executes: kernel names per core, blocks, arguments per core ("aic", "aiv").
 
-    `dims` are the run-time extents that follow the scalars. `group` is the name under which the host called it.
+    `tensors` and `scalars` are in the order of the kernel's parameters; run-time extents follow the scalars. `group` is
+    the name under which the host called it.
     """
 
     number: int
@@ -30,8 +31,8 @@ class Launch:
     aiv: str | None
     lanes: int
     blocks: int
-    tensors: Sequence[GmArg]
-    scalars: Sequence[Any]
+    tensors: Mapping[str, Sequence[GmArg]]
+    scalars: Mapping[str, Sequence[Any]]
     site: Site = field(default_factory=Site)
 
 
@@ -155,7 +156,7 @@ class TaskRun:
         launch = self.launch
 
         def body(a: Agent) -> Callable[[], Any]:
-            return lambda: a.kernel.run(a, launch.tensors, launch.scalars)
+            return lambda: a.kernel.run(a, launch.tensors[a.kind], launch.scalars[a.kind])
 
         drive(self.run, agents, [body(a) for a in agents], self.choose)
 

@@ -1,0 +1,220 @@
+"""`run_artifact`: arguments in, tasks out, results and findings back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..ir.enums import ParamDirection
+from ..ir.expr import ConstInt, Var, const_value
+from ..ir.types import ScalarType, TensorType
+from . import artifact as artifacts
+from .artifact import Artifact
+from .checks.ends import end_findings
+from .checks.global_checks import GlobalChecks
+from .findings import DeviceError, StopRun
+from .host.interp import Interpreter
+from .host.program import HostProgram, read_host
+from .host.scalars import converted
+from .host.session import Session
+from .host.values import HostTensor, storage
+from .machine.dtypes import Array
+from .machine.gm import GlobalBuffer
+from .result import DeviceResult
+from .run_context import RunContext
+from .settings import DeviceSettings
+
+_ROLES = {ParamDirection.In: "in", ParamDirection.Out: "out", ParamDirection.InOut: "inout"}
+_PARAM_BASE = 1 << 36
+
+
+@dataclass
+class Argument:
+    """One argument of the entry: the caller's array, the buffer that stands for it, and the value for the host."""
+
+    given: Any
+    buffer: GlobalBuffer | None
+    value: Any
+
+
+def run_artifact(
+    artifact_dir: Path, args: Sequence[Array | int | float | bool], settings: DeviceSettings | None = None
+) -> DeviceResult:
+    """Execute the artifact in `artifact_dir` on `args`, in the order of the entry's parameters.
+
+    Arrays are changed in place. bfloat16 and 8-bit floats are `ml_dtypes` arrays.
+
+    Raises:
+        DeviceError: wrong arguments, a damaged artifact, an unsupported construct, or a fault that stops the run and
+            whose sanitizer is off.
+    """
+    chosen = settings or DeviceSettings()
+    artifact = artifacts.load(Path(artifact_dir), read_host)
+    _check_platform(artifact, chosen)
+    with artifact.lock, np.errstate(all="ignore"):
+        if chosen.order == "exhaustive":
+            from .orders import run_exhaustively
+
+            return run_exhaustively(artifact, args, chosen)
+        return execute(artifact, args, chosen)
+
+
+def _check_platform(artifact: Artifact, settings: DeviceSettings) -> None:
+    wanted = settings.platform
+    if wanted is not None and wanted.removesuffix("sim") != artifact.platform.arch:
+        raise DeviceError(
+            f"the artifact is for {artifact.platform.name}, the run asks for {wanted}; compile for that platform",
+            file=str(artifact.path),
+        )
+
+
+def execute(
+    artifact: Artifact, args: Sequence[Any], settings: DeviceSettings, explorer: Any = None
+) -> DeviceResult:
+    """One run in one order."""
+    program: HostProgram = artifact.host
+    run = RunContext(settings, artifact.platform, program.file)
+    run.explorer = explorer
+    artifact.begin()
+    arguments = bind(program, args, run)
+    session = Session(run, artifact)
+    run.global_checks = GlobalChecks(run, session)
+    observers = _observers(run, session)
+    interpreter = Interpreter(program, session)
+    returned: Any = None
+    completed = True
+    try:
+        returned = interpreter.call(program.entry, [a.value for a in arguments])
+        session.settle()
+        if explorer is not None:
+            explorer.done(session)
+    except StopRun:
+        completed = False
+    except DeviceError as exc:
+        if not exc.findings:
+            exc.findings = tuple(run.findings)
+        raise
+    finally:
+        _write_back(arguments)
+    end_findings(run, session, arguments, completed)
+    for observer in observers:
+        observer.end(session)
+    return DeviceResult(
+        _returned(returned, arguments), tuple(run.findings), session.counters, completed, run.dropped
+    )
+
+
+def _observers(run: RunContext, session: Session) -> list[Any]:
+    if not run.settings.dfx.any:
+        return []
+    from .measure.dfx import observers_for
+
+    session.observers = observers_for(run)
+    return session.observers
+
+
+# ---- arguments
+
+
+def bind(program: HostProgram, args: Sequence[Any], run: RunContext) -> list[Argument]:
+    """Check the arguments against the entry's parameters and make buffers of the arrays.
+
+    Raises:
+        DeviceError: wrong number, shape, element type or kind; the message names parameter and both sides.
+    """
+    entry = program.entry
+    if len(args) != len(entry.params):
+        names = ", ".join(p.name_hint.split("__ssa")[0] for p in entry.params)
+        raise DeviceError(
+            f"{entry.name} takes {len(entry.params)} argument(s) ({names}), got {len(args)}", file=program.file
+        )
+    found = []
+    extents: dict[Var, int] = {}
+    address = _PARAM_BASE
+    for i, (param, direction, given) in enumerate(zip(entry.params, entry.param_directions, args, strict=True)):
+        name = param.name_hint.split("__ssa")[0]
+        if isinstance(param.type, TensorType):
+            made = _tensor(program, i, name, param.type, given, _ROLES[direction], run, extents, address)
+            address += -(-max(made.given.nbytes, 1) // 1024) * 1024
+        else:
+            made = _scalar(program, i, name, param.type, given)
+        found.append(made)
+    return found
+
+
+def _tensor(
+    program: HostProgram,
+    i: int,
+    name: str,
+    typ: TensorType,
+    given: Any,
+    role: str,
+    run: RunContext,
+    extents: dict[Var, int],
+    address: int,
+) -> Argument:
+    if not isinstance(given, np.ndarray):
+        raise DeviceError(f"argument {i} ({name!r}) must be an array, got {type(given).__name__}", file=program.file)
+    kind = storage(typ.dtype)
+    if given.dtype != kind:
+        raise DeviceError(
+            f"argument {i} ({name!r}) holds {given.dtype.name}, the program takes {kind.name}", file=program.file
+        )
+    _check_shape(program, i, name, typ, given.shape, extents)
+    flat = given.reshape(-1) if given.flags.c_contiguous else np.ascontiguousarray(given).reshape(-1)
+    buffer = GlobalBuffer(flat, name, role, given.shape, track=run.log and role == "out", address=address)
+    buffer.param = i
+    buffer.watch = run.log and role in ("out", "in")
+    return Argument(given, buffer, HostTensor(buffer.whole(), typ.dtype))
+
+
+def _check_shape(
+    program: HostProgram, i: int, name: str, typ: TensorType, shape: tuple[int, ...], extents: dict[Var, int]
+) -> None:
+    wanted = [const_value(d) for d in typ.shape]
+    text = "[" + ", ".join(str(d.value) if isinstance(d, ConstInt) else str(getattr(d, "name_hint", "?")) for d in typ.shape) + "]"
+    bad = len(shape) != len(wanted) or any(w is not None and w != n for w, n in zip(wanted, shape, strict=False))
+    if not bad:
+        for dim, n in zip(typ.shape, shape, strict=True):
+            if isinstance(dim, Var) and extents.setdefault(dim, n) != n:
+                bad, text = True, f"{text} with {dim.name_hint} = {extents[dim]}"
+    if bad:
+        raise DeviceError(
+            f"argument {i} ({name!r}) has shape {list(shape)}, the program takes {text}", file=program.file
+        )
+
+
+def _scalar(program: HostProgram, i: int, name: str, typ: Any, given: Any) -> Argument:
+    if isinstance(given, (np.generic, np.ndarray)) and np.ndim(given) == 0:
+        given = given.item()
+    if not isinstance(given, (int, float)) or not isinstance(typ, ScalarType):
+        raise DeviceError(f"argument {i} ({name!r}) must be a number, got {type(given).__name__}", file=program.file)
+    if isinstance(given, float) and typ.dtype.is_int():
+        raise DeviceError(f"argument {i} ({name!r}) must be an integer, got {given!r}", file=program.file)
+    return Argument(given, None, converted(given, typ.dtype))
+
+
+def _write_back(arguments: Sequence[Argument]) -> None:
+    """Arrays that are not contiguous were computed on in a copy."""
+    for a in arguments:
+        if a.buffer is not None and not a.given.flags.c_contiguous and a.given.flags.writeable:
+            a.given[...] = a.buffer.flat.reshape(a.given.shape)
+
+
+def _returned(value: Any, arguments: Sequence[Argument]) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_one(v, arguments) for v in value)
+    return _one(value, arguments)
+
+
+def _one(value: Any, arguments: Sequence[Argument]) -> Any:
+    if not isinstance(value, HostTensor):
+        return None if value is None or not isinstance(value, (int, float, bool)) else value
+    for a in arguments:
+        if a.buffer is value.root and value.shape == a.buffer.shape and value.dense and value.arg.offset == 0:
+            return a.given
+    return value.array()
