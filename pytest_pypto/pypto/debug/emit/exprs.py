@@ -33,6 +33,8 @@ class ExprWriter:
         name = function.name if function is not None else ""
         self.storage = plan.storage.get(name, Storage())
         self.launched = name in plan.launched
+        self.wide: dict[str, str] = {}
+        """Names of operands of products that were converted to FP32 before the loop."""
 
     def text(self, x: e.Expr, packed: bool = False) -> str:
         """The text of an expression; `packed` asks for comparison masks in packed form."""
@@ -100,6 +102,7 @@ class ExprWriter:
             "writable": id(call) in self.storage.writable,
             "mask": made or (isinstance(first, e.Var) and first in self.plan.masks),
             "packed": packed,
+            "wide": self.wide,
             "inside": self.plan.regions.inside(call),
             "shared": id(call) in self.plan.shared,
             "yields": self.in_lane,

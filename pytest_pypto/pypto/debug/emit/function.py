@@ -204,12 +204,23 @@ class FunctionWriter:
         self.targets = outer
         self._check_all(stmt.return_vars)
 
-    def _start_loop(self, stmt: s.ForStmt | s.WhileStmt) -> None:
+    def _start_loop(self, stmt: s.ForStmt | s.WhileStmt) -> list[str]:
+        """Initial values, and operands that are converted once for all iterations; returns the names of those."""
         for arg in stmt.iter_args:
             init = self.exprs.text(arg.initValue, packed=True)
             self.lines.add(f"{self.names.of(arg)} = {init}", stmt.span)
+        fresh = []
+        for var in self.plan.invariant_factors(self.function.name, stmt):
+            name = self.names.of(var)
+            if name not in self.exprs.wide:
+                fresh.append(name)
+                self.exprs.wide[name] = self.names.unique(f"{name}_f32")
+                self.lines.add(f"{self.exprs.wide[name]} = {name}.float()")
+        return fresh
 
-    def _end_loop(self, stmt: s.ForStmt | s.WhileStmt) -> None:
+    def _end_loop(self, stmt: s.ForStmt | s.WhileStmt, converted: list[str]) -> None:
+        for name in converted:
+            del self.exprs.wide[name]
         for result, arg in zip(stmt.return_vars, stmt.iter_args, strict=False):
             self.names.alias(result, self.names.of(arg))
         self._check_all(stmt.return_vars)
@@ -219,16 +230,16 @@ class FunctionWriter:
             self._check(var)
 
     def _for(self, stmt: s.ForStmt) -> None:
-        self._start_loop(stmt)
+        converted = self._start_loop(stmt)
         outer, self.targets = self.targets, tuple(self.names.of(a) for a in stmt.iter_args)
         bounds = ", ".join(self.exprs.text(x) for x in (stmt.start, stmt.stop, stmt.step))
         with self.lines.block(f"for {self.names.of(stmt.loop_var)} in range({bounds}):", stmt.span):
             self.body(stmt.body)
         self.targets = outer
-        self._end_loop(stmt)
+        self._end_loop(stmt, converted)
 
     def _while(self, stmt: s.WhileStmt) -> None:
-        self._start_loop(stmt)
+        converted = self._start_loop(stmt)
         outer, self.targets = self.targets, tuple(self.names.of(a) for a in stmt.iter_args)
         if any(is_tensor(c.type) for c in _calls(stmt.condition)):
             with self.lines.block("while True:", stmt.span):
@@ -239,7 +250,7 @@ class FunctionWriter:
             with self.lines.block(f"while {_bare(self.exprs.text(stmt.condition))}:", stmt.span):
                 self.body(stmt.body)
         self.targets = outer
-        self._end_loop(stmt)
+        self._end_loop(stmt, converted)
 
     def _scope(self, stmt: s.ScopeStmt) -> None:
         if isinstance(stmt, s.SpmdScopeStmt):

@@ -13,7 +13,10 @@ def _acc_type(site: Site, k: int) -> DataType:
 
 
 def _factor(site: Site, k: int, trans: bool = False) -> str:
-    """Operand `k` in the type the product accumulates in."""
+    """Operand `k` in the type the product accumulates in; `wide` has names for those converted before the loop."""
+    wide_names = site.facts.get("wide") or {}
+    if site[k] in wide_names:
+        return f"{wide_names[site[k]]}.mT" if trans else str(wide_names[site[k]])
     text = f"{wrapped(site[k])}.mT" if trans and not site.partial(k) else site[k]
     if trans and site.partial(k):
         text = f"_transpose({site[k]}, -2, -1)"
@@ -40,7 +43,7 @@ def _tensor_matmul(site: Site) -> str:
     out = site.kwargs.get("out_dtype")
     out = out if isinstance(out, DataType) else site.out
     acc = _acc_type(site, 0)
-    if out is None or (out is acc and not site.kwargs.get("out_dtype")):
+    if out is None or (out is acc and (not site.kwargs.get("out_dtype") or site.args[0].dtype is not acc)):
         return text
     if site.partial(0, 1):
         source = site.hoist(text)
@@ -49,8 +52,9 @@ def _tensor_matmul(site: Site) -> str:
 
 
 def _widened(text: str, site: Site, a: int) -> str:
-    """The product of a tile operator; `.float()` marks the accumulator type of float operands."""
-    return f"{text}.float()" if _acc_type(site, a) is DataType.FP32 and not site.partial(a, a + 1) else text
+    """The product of a tile operator; `.float()` marks the accumulator type of operands that are FP32 already."""
+    given = site.args[a].dtype
+    return f"{text}.float()" if given in (None, DataType.FP32) and not site.partial(a, a + 1) else text
 
 
 def _accumulated(site: Site, product: str, start: int) -> str:

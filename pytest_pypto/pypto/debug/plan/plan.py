@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from ...ir import expr as e
+from ...ir import stmt as s
 from ...ir.program import Function, Program
+from ...ir.types import ShapedType
+from ...ir.visitor import calls_in, collect_def_vars
+from ..dtypes import is_narrow_float
 from .bounds import Bounds
 from .flow import Flow, flow_of
 from .groups import Pair, launched_functions, pairs_of, two_lane_functions, waiting_functions
 from .regions import Regions
 from .sharing import Sharing
-from .storage import Analysis, Storage, Summary, callee_of, handler_of
+from .storage import Analysis, Storage, Summary, callee_of
 
+PRODUCTS = frozenset(f"{space}.{name}" for space in ("tensor", "tile") for name in ("matmul", "matmul_acc", "matmul_bias"))
 _MASK_MAKERS = ("tile.cmp", "tile.cmps")
 _MASK_READERS = ("tile.sel", "tile.sels")
 
@@ -29,16 +34,34 @@ class Plan:
         self.regions = Regions(self.flows, self.functions, Bounds(self.flows, self.functions))
         self.summaries: dict[str, Summary] = {}
         self.storage: dict[str, Storage] = {}
-        analyses: dict[str, Analysis] = {}
+        self.analyses: dict[str, Analysis] = {}
         for name in self._callees_first():
-            analyses[name] = Analysis(self.flows[name], self.functions, self.summaries)
-            self.summaries[name] = analyses[name].summary()
-            self.storage[name] = analyses[name].decide()
-        sharing = Sharing(analyses, self.summaries, self.functions, self.pairs)
+            self.analyses[name] = Analysis(self.flows[name], self.functions, self.summaries)
+            self.summaries[name] = self.analyses[name].summary()
+            self.storage[name] = self.analyses[name].decide()
+        sharing = Sharing(self.analyses, self.summaries, self.functions, self.pairs)
         self.shared = {k for name in self.functions for k in sharing.loads(name)}
         """Ids of loads that need no copy."""
         self.members = {m for pair in self.pairs.values() for m in (pair.aic, pair.aiv)}
         self.masks = {v for flow in self.flows.values() for v in _logical_masks(flow)}
+
+    def invariant_factors(self, name: str, loop: s.ForStmt | s.WhileStmt) -> list[e.Var]:
+        """Narrow float operands of products in a loop that are neither defined nor written in it."""
+        made = set(collect_def_vars(loop))
+        inside = list(calls_in(loop.body))
+        factors = [a for c in inside for a in c.args if isinstance(c, e.Call) and c.op.name in PRODUCTS]
+        wanted = dict.fromkeys(a for a in factors if isinstance(a, e.Var) and a not in made)
+        ids = {id(c) for c in inside}
+        analysis = self.analyses[name]
+        touched = {r for _, target, call in analysis.writes if id(call) in ids for r in analysis.trace(target)[0]}
+        return [
+            v
+            for v in wanted
+            if isinstance(v.type, ShapedType)
+            and is_narrow_float(v.type.dtype)
+            and v not in self.regions.partial
+            and not analysis.roots[v] & touched
+        ]
 
     def _callees_first(self) -> list[str]:
         order: list[str] = []
@@ -71,5 +94,3 @@ def _logical_masks(flow: Flow) -> set[e.Var]:
             made[call.args[0]] += 1
     return {v for v, reads in made.items() if reads == len(flow.uses.get(v, ()))}
 
-
-__all__ = ["Plan", "handler_of"]

@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-_UNSIGNED_BITS = {"uint16": 16, "uint32": 32}
+_LOW_HALF = torch.tensor(0xFFFF, dtype=torch.int32)
+_HALF_WAY = torch.tensor(0x8000, dtype=torch.int32)
 _SMALL_FLOATS = {
     "fp16": (10, -14, 65504.0),
     "bfloat16": (7, -126, 3.3895313892515355e38),
@@ -81,7 +82,8 @@ def _ties_away(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     wide = x.float()
     if dtype == torch.bfloat16:
         bits = wide.view(torch.int32)
-        return (bits + ((bits & 0xFFFF) == 0x8000)).view(torch.float32)
+        tie = torch.bitwise_and(bits, _LOW_HALF).eq_(_HALF_WAY)
+        return tie.add_(bits).view(torch.float32)
     near = wide.to(dtype).float()
     other = wide * 2 - near
     tie = (other.abs() > near.abs()) & (other.to(dtype).float() == other)

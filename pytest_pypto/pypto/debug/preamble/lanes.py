@@ -29,8 +29,8 @@ _LEFTOVER = "warn"
 """What tiles left in the pipes at the end of a group mean: "warn", "error" or "ignore"."""
 _BATON_GRACE_SEC = 0.05
 """A plain function that keeps the baton longer than this no longer holds the others up."""
-_SOURCE_OF: Callable[[int], str] | None = None
-"""Set by runners: the kernel source position of a script line, for reports."""
+_SOURCE_OF: Callable[[str, int], str] | None = None
+"""Set by runners: where a line of the script (file name of its code, number) comes from, for reports."""
 _GROUP_META: dict[str, dict[str, Any]] = {}
 _schedules = 0
 
@@ -145,7 +145,7 @@ class _Core:
         if frame is None:
             return f"{self.name}: {self.function} {what}"
         line = frame.f_lineno
-        source = "" if _SOURCE_OF is None else f", {_SOURCE_OF(line)}"
+        source = "" if _SOURCE_OF is None else f", {_SOURCE_OF(frame.f_code.co_filename, line)}"
         return f"{self.name}: {frame.f_code.co_name} {what} at script line {line}{source}"
 
 
