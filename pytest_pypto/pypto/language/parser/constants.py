@@ -95,7 +95,7 @@ def follow(value: Any, names: list[str]) -> Any:
     for name in names:
         if name.startswith("_"):
             return MISSING
-        value = value.get(name, MISSING) if isinstance(value, dict) and not hasattr(value, name) else _read(value, name)
+        value = _read(value, name)
         if value is MISSING:
             return MISSING
     return value

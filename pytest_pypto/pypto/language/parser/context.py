@@ -208,21 +208,22 @@ class Ctx:
         root, _, rest = text.partition(".")
         alias = self.program.aliases.get(root)
         if alias is None:
-            alias = self._module_alias(root)
+            alias, rest = self._module_alias(root, rest)
             if alias is None:
                 return None
         if alias == "pl" and rest.startswith("distributed."):
             return "pld", rest[len("distributed.") :]
         return alias, rest
 
-    def _module_alias(self, root: str) -> str | None:
+    def _module_alias(self, root: str, rest: str) -> tuple[str | None, str]:
+        """The language module that `root` (or `pypto.language`, spelled out) means, and the names after it."""
         from types import ModuleType
 
         value = self.closure.get(root)
-        if not isinstance(value, ModuleType):
-            return None
-        name = value.__name__.removeprefix("pytest_pypto.")
-        return LANGUAGE_MODULES.get(name)
+        name = value.__name__.removeprefix("pytest_pypto.") if isinstance(value, ModuleType) else ""
+        if root == "pypto" and (value is MISSING or name == "pypto") and rest.startswith("language."):
+            return "pl", rest[len("language.") :]
+        return LANGUAGE_MODULES.get(name), rest
 
     def constant(self, node: ast.expr) -> Any:
         """The Python value of a name or dotted name that is no DSL variable, or `MISSING`."""

@@ -45,7 +45,7 @@ def _name(ctx: Ctx, node: ast.Name) -> Value:
         return var
     value = ctx.closure.get(node.id)
     if value is MISSING:
-        if node.id.endswith(FREE_SUFFIX):
+        if node.id.endswith(FREE_SUFFIX) or node.id in ctx.program.symbols:
             return free_symbol(ctx, node)
         ctx.undefined(node.id, node)
     return closure_value(ctx, value, node)

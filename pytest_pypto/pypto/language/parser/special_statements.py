@@ -39,19 +39,19 @@ def _shown(ctx: Ctx, node: ast.expr) -> str:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):
-        return "".join(_piece(ctx, part) for part in node.values)
+        return "".join(_piece(ctx, part, node) for part in node.values)
     value = ctx.value(node)
     if isinstance(value, e.Var):
         return f"{value.name_hint}: {value.type}"
     return str(value)
 
 
-def _piece(ctx: Ctx, part: ast.expr) -> str:
+def _piece(ctx: Ctx, part: ast.expr, whole: ast.JoinedStr) -> str:
     if isinstance(part, ast.Constant):
         return str(part.value)
     assert isinstance(part, ast.FormattedValue)
     if part.conversion != -1 or part.format_spec is not None:
-        ctx.fail(ParserSyntaxError, "f-strings of pl.static_print() take no conversions or format specs", part)
+        ctx.fail(ParserSyntaxError, "f-strings of pl.static_print() take no conversions or format specs", whole)
     return _shown(ctx, part.value)
 
 

@@ -50,14 +50,20 @@ def recover(ctx: Ctx, node: ast.stmt, error: ParserError) -> None:
 def _take_comments(ctx: Ctx, node: ast.stmt) -> None:
     """Comments above a statement, and one behind its first line or (for simple statements) its last, go to it."""
     compound = isinstance(node, (ast.For, ast.While, ast.If, ast.With))
-    last = _head_end(node) if compound else (node.end_lineno or node.lineno)
+    last = _head_end(node) if compound else (node.end_lineno or node.lineno)  # type: ignore[arg-type]
     for line in sorted(k for k in ctx.comments if k <= last):
         ctx.pending_comments.append(ctx.comments.pop(line))
 
 
-def _head_end(node: ast.stmt) -> int:
-    body: list[ast.stmt] = node.body  # type: ignore[attr-defined]
-    return max(node.lineno, body[0].lineno - 1) if body[0].lineno > node.lineno else node.lineno
+def _head_end(node: ast.For | ast.While | ast.If | ast.With) -> int:
+    """The line in which the head of a compound statement ends."""
+    if isinstance(node, ast.For):
+        last: ast.expr = node.iter
+    elif isinstance(node, ast.With):
+        last = node.items[-1].optional_vars or node.items[-1].context_expr
+    else:
+        last = node.test
+    return last.end_lineno or node.lineno
 
 
 def _expression(ctx: Ctx, node: ast.Expr) -> None:
