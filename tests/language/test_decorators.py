@@ -1,4 +1,5 @@
 """`@pl.function`, `@pl.program` and `@pl.inline` on Python code."""
+# ruff: noqa: F821  names that inline functions define, and names that nothing defines
 
 from __future__ import annotations
 
@@ -179,7 +180,7 @@ def test_inline_functions_are_spliced() -> None:
     def main(x: T, f: pl.Scalar[pl.FP32]):
         a, _b = both(x, f)
         _c, _d = both(a, 3.0)
-        return twice  # noqa: F821  the inline function defines it
+        return twice
 
     lines = [line.strip().partition(": ")[::2] for line in str(main).splitlines()[2:-1]]
     assert [name for name, _ in lines] == ["twice", "_tuple_tmp", "a", "_b", "twice", "_tuple_tmp_1", "_c", "_d"]
@@ -191,7 +192,7 @@ def test_inline_functions_are_spliced() -> None:
 def test_errors_inside_an_inline_function_point_into_it() -> None:
     @pl.inline
     def broken(t):
-        return pl.add(t, missing)  # noqa: F821
+        return pl.add(t, missing)
 
     with pytest.raises(ParserError, match="Undefined variable 'missing'") as caught:
 
@@ -221,12 +222,12 @@ def test_columns_count_the_indentation_of_the_file() -> None:
 
         @pl.function
         def main(x: T):
-            return yy  # noqa: F821
+            return yy
 
     assert caught.value.span is not None
     assert caught.value.span["column"] == 20
     assert caught.value.source_lines is not None
-    assert caught.value.source_lines[caught.value.span["line"] - 1] == "            return yy  # noqa: F821"
+    assert caught.value.source_lines[caught.value.span["line"] - 1] == "            return yy"
 
 
 def _namespace(code: str, filename: str) -> dict[str, Any]:
