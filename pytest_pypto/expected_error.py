@@ -47,11 +47,12 @@ def expect_error(
     except Exception as exc:
         seen.error = exc
     if seen.error is None:
-        pytest.fail(f"pypto: expected {_name(kind)}, but nothing was raised", pytrace=False)
+        raise pytest.fail.Exception(f"pypto: expected {_name(kind)}, but nothing was raised", pytrace=False)
     problems = _problems(seen.error, kind, line, [keywords] if isinstance(keywords, str) else list(keywords))
     if problems:
         shown = f"{type(seen.error).__name__}: {seen.error}"
-        pytest.fail("pypto: " + "; ".join(problems) + f"\nthe error was\n{shown}", pytrace=False)
+        text = "pypto: " + "; ".join(problems) + f"\nthe error was\n{shown}"
+        raise pytest.fail.Exception(text, pytrace=False) from None
 
 
 def _name(kind: str | type[BaseException]) -> str:

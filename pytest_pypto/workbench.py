@@ -49,7 +49,7 @@ def plain_failures() -> Iterator[None]:
     try:
         yield
     except (CaseError, MarkerError, CannotRun) as exc:
-        pytest.fail(f"pypto: {exc}", pytrace=False)
+        raise pytest.fail.Exception(f"pypto: {exc}", pytrace=False) from None
 
 
 class Workbench:

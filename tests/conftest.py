@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import pkgutil
+
 import pytest
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def heavy_modules_loaded() -> None:
-    """For tests that run pytest in this process: it drops what the inner run imports, so import the big things now."""
-    pytest.importorskip("torch")
-    pytest.importorskip("hypothesis")
-    import numpy  # noqa: F401
-    import pypto.debug
-    import pypto.ir
-    import pypto.language
-    import pypto.runtime  # noqa: F401
-    import xdist.plugin  # noqa: F401
+    """For tests that run pytest in this process.
 
-    import pytest_pypto.workbench  # noqa: F401
+    An inner run drops from `sys.modules` what it imported; modules that stay would then hold objects of modules that
+    are imported anew. So everything is imported before.
+    """
+    for name in ("torch", "hypothesis.core", "hypothesis.internal.observability", "numpy", "xdist.plugin"):
+        pytest.importorskip(name)
+    import pytest_pypto
+
+    for module in pkgutil.walk_packages(pytest_pypto.__path__, "pytest_pypto."):
+        if not module.name.endswith("__main__"):
+            with contextlib.suppress(ImportError):  # a module that cannot be imported has a test of its own
+                importlib.import_module(module.name)

@@ -23,8 +23,9 @@ WORDS = {
 def render(verdict: Verdict, *, colour: bool = False) -> str:
     """The whole report: what failed and where, what ran, how to repeat it."""
     lines = [_title(verdict), ""]
+    shown: list[tuple[TensorDiff, str]] = []
     for layer in verdict.failed_layers:
-        lines += _failed(layer, colour)
+        lines += _failed(layer, colour, shown)
     lines += ["layers:", *(f"  {row}" for row in table(verdict))]
     if verdict.not_compared:
         lines.append(f"not compared (the golden does not write it): {', '.join(verdict.not_compared)}")
@@ -60,16 +61,31 @@ def _ending(verdict: Verdict) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _failed(layer: LayerResult, colour: bool) -> list[str]:
+def _failed(layer: LayerResult, colour: bool, shown: list[tuple[TensorDiff, str]]) -> list[str]:
     lines = [f"{layer.layer} ({WORDS.get(layer.layer, layer.layer)}): {layer.reason}"]
     if layer.first_bad and layer.last_good:
         lines.append(f"  last good stage {layer.last_good}, first bad stage {layer.first_bad}")
-    lines += [f"  {row}" for diff in layer.diffs if not diff.passed for row in difference(diff, colour=colour)]
+    for diff in layer.diffs:
+        if not diff.passed:
+            lines += [f"  {row}" for row in _once(diff, layer.layer, colour, shown)]
     lines += [f"  {row}" for row in _first_value(layer)]
     lines += [f"  {row}" for finding in layer.findings for row in _finding(finding)]
     if layer.ir_diff:
-        lines += ["  what the pass changed:", *(f"    {row}" for row in layer.ir_diff)]
+        lines += ["  what the pass changed:", *(f"    {_short(row)}" for row in layer.ir_diff)]
     return [*lines, ""]
+
+
+def _once(diff: TensorDiff, layer: str, colour: bool, shown: list[tuple[TensorDiff, str]]) -> list[str]:
+    """The lines about a difference, or where the same one was shown before."""
+    before = next((name for other, name in shown if other == diff), None)
+    if before is not None:
+        return [f"{diff.name}: {_counts(diff)}, the same as in {before}"]
+    shown.append((diff, layer))
+    return difference(diff, colour=colour)
+
+
+def _short(line: str, width: int = 160) -> str:
+    return line if len(line) <= width else f"{line[: width - 4]} ..."
 
 
 def _finding(finding: Finding) -> list[str]:
@@ -103,7 +119,7 @@ def difference(diff: TensorDiff, *, colour: bool = False) -> list[str]:
     lines += [f"  {_element('then', e)}" for e in diff.first[1:4]]
     if diff.ulps:
         lines.append("  ulp: " + ", ".join(f"{name}: {count}" for name, count in diff.ulps.items()))
-    if len(diff.heat) > 1 or any(len(row) > 1 for row in diff.heat):
+    if 1 < diff.mismatched < diff.total:
         lines += ["  map (blank none, @ all):", *(f"  {row}" for row in heatmap.render(diff.heat, colour=colour))]
     return lines
 
