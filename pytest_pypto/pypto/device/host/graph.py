@@ -110,6 +110,11 @@ class Graph:
         elif direction in WRITES and not arg.root.manual_dep:
             self._writers.setdefault(arg.root.id, []).append(_Writer(task.number, arg))
 
+    @property
+    def registered(self) -> int:
+        """Entries in the map of writers."""
+        return sum(len(w) for w in self._writers.values())
+
     def ordered(self, a: int, b: int) -> bool:
         """True when one of the two tasks surely ends before the other starts."""
         first, second = min(a, b), max(a, b)

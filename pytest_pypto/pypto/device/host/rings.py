@@ -42,6 +42,7 @@ class Rings:
         self.top = {"task_window": [0] * 4, "heap": [0] * 4, "dep_pool": [0] * 4}
         self.events: list[dict[str, Any]] = []
         self.tensormap = 0
+        self.tensormap_max = 0
 
     @property
     def current(self) -> Scope:

@@ -16,6 +16,7 @@ from ..machine.gm import GlobalBuffer, GmArg
 from ..measure.counters import Counters
 from ..mixed.scheduler import chooser
 from ..mixed.task import Launch, TaskRun
+from ..orders import Watcher
 from ..text.types import ScalarT
 from .graph import Graph, Task, overlap
 from .rings import Rings
@@ -39,7 +40,7 @@ class Session:
         self.counters = Counters()
         self.pending: list[Task] = []
         self.order = run.settings.order
-        self.eager = self.order == "program"
+        self.eager = self.order == "program" or isinstance(run.explorer, Watcher)
         self.rng = random.Random(run.settings.seed)
         self.choose = chooser(self.order, run.settings.seed)
         self.summaries: list[TaskAccesses] = []
@@ -97,6 +98,9 @@ class Session:
         task.manual = manual
         task.ring, task.local = self.rings.submit(site, len(task.preds))
         task.info["site"] = site
+        if self.observers:
+            self.rings.tensormap = self.graph.registered
+            self.rings.tensormap_max = max(self.rings.tensormap_max, self.rings.tensormap)
         if self.eager:
             self._finish(task)
         else:
@@ -111,6 +115,8 @@ class Session:
         if self.run.log:
             report_inner(self.run, made)
             self.summaries.append(summary(launch.number, made.agents))
+        if self.run.explorer is not None:
+            self.run.explorer.task_done(self, made)
         for observer in self.observers:
             observer.task_done(task, made)
 
