@@ -39,7 +39,7 @@ def emit_push(em: Emitter, call: Call) -> None:
     if widen:
         rows, cols = tile_box(type_)
         set_valid(em, handle, (em.index(rows), em.index(cols)))
-    em.line(f"pto.tpush_to_{side}({handle.name} : {handle.type_text}) {_attributes(call, 'split')}")
+    em.line(f"pto.tpush_to_{side}({handle.name} : {handle.type_text}) {_attributes(call, 'split', 'lane_stride')}")
     if widen:
         set_valid(em, handle, valid_operands(em, type_))
 
@@ -56,7 +56,7 @@ def emit_pop(em: Emitter, call: Call, result: Var) -> None:
     full = tuple(v if isinstance(v, int) else const_value(v) for v in (rows, cols)) == tile_box(type_)
     operands = "" if full else "({}, {})".format(*valid_operands(em, type_))
     name = em.result_name(result)
-    em.line(f"{name} = pto.tpop_from_{side}{operands} {_attributes(call, 'split')} -> {text}")
+    em.line(f"{name} = pto.tpop_from_{side}{operands} {_attributes(call, 'split', 'lane_stride')} -> {text}")
     em.tiles[result] = Handle(name, text, type_.memref)
 
 
@@ -65,7 +65,7 @@ def _pop_whole_box(em: Emitter, call: Call, type_: TileType, side: str) -> Handl
     text = tile_text(type_)
     moved = em.names.take("tpop_transport")
     where = f"({em.index(rows)}, {em.index(cols)})"
-    em.line(f"{moved} = pto.tpop_from_{side}{where} {_attributes(call, 'split')} -> {text}")
+    em.line(f"{moved} = pto.tpop_from_{side}{where} {_attributes(call, 'split', 'lane_stride')} -> {text}")
     extents = [v if isinstance(v, int) else const_value(v) for v in tile_valid(type_)]
     narrow = tile_text(type_, (extents[0] or 0, extents[1] or 0))
     name = em.names.take("tpop_logical")
