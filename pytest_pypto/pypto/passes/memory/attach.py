@@ -257,6 +257,8 @@ def _window(memref: e.MemRef, source: e.Expr, call: e.Call) -> e.MemRef:
     if isinstance(type_, TileType) and sizes.is_boxed(type_):
         return memref  # boxes of a window are not contiguous: the view stays on the whole buffer
     at = sizes.window_offset(type_, offsets.elements)
+    if isinstance(type_, TileType) and e.const_value(at) is None:
+        return memref  # a window at a run-time place may lie anywhere in its source
     extents = shape.elements if isinstance(shape, e.MakeTuple) else ()
     size = sizes.window_size(type_, extents)
     whole = e.const_value(memref.byte_offset_)
