@@ -1,188 +1,128 @@
-"""FuseCreateAssembleToSlice: a tensor that is only made to be copied into another one becomes a window of that one."""
+"""FuseCreateAssembleToSlice: a tensor that is made to be put into a larger one is a window of it from the start."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..ir import expr as e
 from ..ir import stmt as s
 from ..ir.enums import FunctionType
+from ..ir.op_table import create_op_call
 from ..ir.program import Function, Program
 from ..ir.types import TensorType
-from ..ir.visitor import IRMutator, defs_of, uses_of, walk_stmts
-from ._roots import WriteThrough
-from ._util import all_uses, is_call, stmt_uses
+from ..ir.visitor import IRMutator
+from ._assemble_fusion import Fusion, assembles, fusions
+from ._util import PassError
 from .base import Pass
-
-_WINDOWS = ("tensor.slice", "tensor.view", "tensor.reshape", "tensor.transpose", "tensor.reinterpret_view")
+from .properties import SPLIT_ORCH
 
 
 @dataclass(frozen=True)
 class FuseCreateAssembleToSlice(Pass):
-    """In host functions `c = create(); ...; T2 = assemble(T, c, offset)` becomes `c = slice(T, shape, offset); ...`.
+    """In host functions `c = create(...); fill c; T = assemble(T, c, at)` becomes `c = slice(T, shape, at); fill c`.
 
-    Done when `c` (in any of its versions) is assembled once, in the statement list that creates it, is not used
-    afterwards, and neither `T` nor anything in its storage is mentioned in between; `T2` then is `T`. Loop values that
-    are only handed through afterwards disappear. Any other assemble stays: the host program carries it out as a copy.
+    Loop carries that only pass their value through afterwards are removed. OptimizeOrchTensors has replaced every
+    other assemble by a copy kernel.
+
+    Raises (PassError): an assemble that neither was copied nor can be fused.
     """
 
     name = "FuseCreateAssembleToSlice"
-    requires = frozenset({"SplitIncoreOrch"})
+    requires = frozenset({SPLIT_ORCH})
 
     def apply(self, program: Program) -> Program:
-        """The program with fewer copies."""
+        """The program without assembles in host functions."""
         return program.with_functions([_fused(f, program) for f in program.functions.values()])
 
 
 def _fused(func: Function, program: Program) -> Function:
-    if func.func_type not in (FunctionType.Orchestration, FunctionType.Opaque, FunctionType.Graph):
+    if func.func_type is not FunctionType.Orchestration or not assembles(func):
         return func
-    if not any(is_call(getattr(x, "value", None), "tensor.assemble") for x in walk_stmts(func.body)):
-        return func
-    storage = _storage(func, program)
-    fuser = _Fuser(storage)
-    body = fuser.visit_stmt(func.body)
-    if body is func.body:
-        return func
-    return func.with_(body=_Stripper().visit_stmt(body))
+    found = fusions(func, program)
+    left = {x.var for x in assembles(func)} - {f.assemble.var for f in found}
+    if left:
+        stray = next(x for x in assembles(func) if x.var in left)
+        raise PassError(
+            f"'{stray.var.name_hint}' is assembled in the host program from a tensor that is used in other ways "
+            "too, and no copy was made; run OptimizeOrchTensors before this pass",
+            stray,
+        )
+    body = _Rewriter(found).visit_stmt(func.body)
+    return func.with_(body=strip_passed_through(body))
 
 
-def _creates(body: s.Stmt) -> Iterator[e.Var]:
-    for stmt in walk_stmts(body):
-        if isinstance(stmt, s.AssignStmt) and is_call(stmt.value, "tensor.create"):
-            yield stmt.var
+class _Rewriter(IRMutator):
+    """Makes windows of the creates and drops the assembles."""
 
-
-class _Storage(WriteThrough):
-    """Which tensor owns the storage of a variable; windows count as their base."""
-
-    def of_call(self, call: e.Call) -> e.Var | None:
-        if call.op.name in _WINDOWS and isinstance(call.type, TensorType):
-            return self.of(call.args[0])
-        return super().of_call(call)
-
-
-def _storage(func: Function, program: Program) -> _Storage:
-    storage = _Storage((*func.params, *_creates(func.body)), program)
-    storage.scan(func.body)
-    return storage
-
-
-class _Fuser(IRMutator):
-    """Fuses inside each statement list; `var_map` replaces results of dissolved assembles."""
-
-    def __init__(self, storage: _Storage) -> None:
+    def __init__(self, found: list[Fusion]) -> None:
         super().__init__()
-        self.storage = storage
+        self.creates = {f.create.var: f for f in found}
+        self.assembles = {f.assemble.var: f for f in found}
 
-    def visit_seq_stmts(self, op: s.SeqStmts) -> s.Stmt:
-        stmts = list(op.stmts)
-        after: set[e.Var] = set()
-        plans: dict[int, e.Call] = {}
-        dropped: set[int] = set()
-        for i in reversed(range(len(stmts))):
-            stmt = stmts[i]
-            if isinstance(stmt, s.AssignStmt) and is_call(stmt.value, "tensor.assemble"):
-                made = self.plan(stmts, i, after)
-                if made is not None:
-                    plans[made[0]] = made[1]
-                    dropped.add(i)
-            after |= {root for v in _mentions(stmt) if (root := self.storage.of(v)) is not None}
-        if not dropped:
-            return super().visit_seq_stmts(op)
-        return super().visit_seq_stmts(replace(op, stmts=tuple(self.rebuilt(stmts, plans, dropped))))
+    def visit_assign_stmt(self, op: s.AssignStmt) -> s.Stmt:
+        if op.var in self.assembles:
+            self.var_map[op.var] = self.visit_expr(self.assembles[op.var].call.args[0])
+            return s.seq([])
+        made = super().visit_assign_stmt(op)
+        found = self.creates.get(op.var)
+        if found is None:
+            return made
+        assert isinstance(made, s.AssignStmt)
+        return replace(made, value=self.window(found))
 
-    def plan(self, stmts: Sequence[s.Stmt], at: int, after: set[e.Var]) -> tuple[int, e.Call] | None:
-        """Index of the create and the slice to put in its place, for the assemble at index `at`."""
-        call = stmts[at].value  # type: ignore[attr-defined]
-        target, source, offset = call.args[0], call.args[1], call.args[2]
-        root = self.storage.of(source)
-        if root is None or root in after or call.kwargs.get("atomic"):
-            return None
-        start = next((i for i in range(at) if self.is_create(stmts[i], root)), None)
-        if start is None or not isinstance(target, e.Var) or not _whole(root, source):
-            return None
-        between = stmts[start + 1 : at]
-        owner = self.storage.of(target)
-        if owner is None or any(self.storage.of(v) is owner for stmt in between for v in _mentions(stmt)):
-            return None
-        late = {d for stmt in stmts[start:at] for inner in walk_stmts(stmt) for d in defs_of(inner)}
-        if target in late or any(v in late for v in uses_of(offset)) or self.assembled(between, root):
-            return None
-        return start, _slice(target, root, offset, call)
-
-    def is_create(self, stmt: s.Stmt, root: e.Var) -> bool:
-        return isinstance(stmt, s.AssignStmt) and stmt.var is root and is_call(stmt.value, "tensor.create")
-
-    def assembled(self, stmts: Sequence[s.Stmt], root: e.Var) -> bool:
-        """True when one of `stmts` assembles the tensor as well."""
-        inner = (x for stmt in stmts for x in walk_stmts(stmt) if isinstance(x, s.AssignStmt))
-        calls = (x.value for x in inner if isinstance(x.value, e.Call) and x.value.op.name == "tensor.assemble")
-        return any(self.storage.of(call.args[1]) is root for call in calls)
-
-    def rebuilt(self, stmts: list[s.Stmt], plans: dict[int, e.Call], dropped: set[int]) -> Iterator[s.Stmt]:
-        for i, stmt in enumerate(stmts):
-            if i in dropped:
-                self.var_map[stmt.var] = self.visit_expr(stmt.value.args[0])  # type: ignore[attr-defined]
-            elif i in plans:
-                yield replace(stmt, value=plans[i])  # type: ignore[type-var]
-            else:
-                yield stmt
+    def window(self, found: Fusion) -> e.Expr:
+        target, offset = self.visit_expr(found.target), self.visit_expr(found.call.args[2])
+        assert isinstance(offset, e.MakeTuple)
+        assert isinstance(target.type, TensorType)
+        assert isinstance(found.create.var.type, TensorType)
+        own = found.create.var.type.shape
+        missing = len(target.type.shape) - len(own)
+        span = found.assemble.span
+        shape = e.MakeTuple((*[e.index(1, span)] * missing, *own), span)
+        args: list[e.Expr] = [target, shape, offset]
+        if missing > 0:
+            args += [e.MakeTuple((), span), e.make_tuple(range(missing), span)]
+        return create_op_call("tensor.slice", args, span=span)
 
 
-def _mentions(stmt: s.Stmt) -> Iterator[e.Var]:
-    """Variables that a statement or anything inside it mentions."""
-    yield from stmt_uses(stmt)
-    if not isinstance(stmt, (s.AssignStmt, s.EvalStmt)):
-        yield from all_uses(stmt)
-
-
-def _whole(root: e.Var, source: e.Expr) -> bool:
-    """True when the assembled value has the shape and type of the created tensor (and is no window of it)."""
-    a, b = root.type, source.type
-    return isinstance(a, TensorType) and isinstance(b, TensorType) and a == b
-
-
-def _slice(target: e.Var, root: e.Var, offset: e.Expr, call: e.Call) -> e.Call:
-    """`tensor.slice(target, shape, offset)` with the type of the created tensor."""
-    assert isinstance(root.type, TensorType)
-    assert isinstance(target.type, TensorType)
-    ones = len(target.type.shape) - len(root.type.shape)
-    shape = e.make_tuple([*(1 for _ in range(ones)), *root.type.shape], call.span)
-    drop = [e.make_tuple([], call.span), e.make_tuple(range(ones), call.span)] if ones else []
-    return e.Call(e.Op("tensor.slice"), [target, shape, offset, *drop], {}, root.type, call.span)
+def strip_passed_through(body: s.Stmt) -> s.Stmt:
+    """The body without loop carries whose loop yields them unchanged."""
+    return _Stripper().visit_stmt(body)
 
 
 class _Stripper(IRMutator):
-    """Removes loop values whose yield is the value itself."""
+    """Works from the outside in, so that inner loops see the outer values."""
 
     def visit_for_stmt(self, op: s.ForStmt) -> s.Stmt:
-        return self.strip(super().visit_for_stmt(op))
+        made = super().visit_for_stmt(op)
+        assert isinstance(made, s.ForStmt)
+        return self.stripped(made)
 
     def visit_while_stmt(self, op: s.WhileStmt) -> s.Stmt:
-        return self.strip(super().visit_while_stmt(op))
+        made = super().visit_while_stmt(op)
+        assert isinstance(made, s.WhileStmt)
+        return self.stripped(made)
 
-    def strip(self, loop: s.Stmt) -> s.Stmt:
-        assert isinstance(loop, (s.ForStmt, s.WhileStmt))
-        stmts = s.stmts_of(loop.body)
+    def stripped(self, loop: s.ForStmt | s.WhileStmt) -> s.Stmt:
+        stmts = list(s.stmts_of(loop.body))
         last = stmts[-1] if stmts else None
-        if not isinstance(last, s.YieldStmt):
+        if not isinstance(last, s.YieldStmt) or len(last.value) != len(loop.iter_args):
             return loop
-        gone = [v is a and isinstance(a.type, TensorType) for v, a in zip(last.value, loop.iter_args, strict=True)]
-        if not any(gone):
+        same = [v is a and isinstance(a.type, TensorType) for v, a in zip(last.value, loop.iter_args, strict=True)]
+        if not any(same):
             return loop
-        for arg, result, out in zip(loop.iter_args, loop.return_vars, gone, strict=True):
-            if out:
-                self.var_map[arg] = self.var_map[result] = arg.initValue
-        kept = tuple(v for v, out in zip(last.value, gone, strict=True) if not out)
-        tail = (replace(last, value=kept),) if kept else ()
-        made = replace(
-            loop,
-            iter_args=tuple(a for a, out in zip(loop.iter_args, gone, strict=True) if not out),
-            return_vars=tuple(r for r, out in zip(loop.return_vars, gone, strict=True) if not out),
-            body=s.SeqStmts((*stmts[:-1], *tail), loop.body.span),
-        )
-        again = IRMutator()
-        again.var_map.update(self.var_map)
-        return again.visit_stmt(made)
+        inner = IRMutator()
+        for arg, result, gone in zip(loop.iter_args, loop.return_vars, same, strict=True):
+            if gone:
+                inner.var_map[arg] = arg.initValue
+                self.var_map[result] = arg.initValue
+        kept = _kept(last.value, same)
+        tail = [replace(last, value=kept)] if kept else []
+        body = inner.visit_stmt(s.SeqStmts((*stmts[:-1], *tail), loop.body.span))
+        args, results = _kept(loop.iter_args, same), _kept(loop.return_vars, same)
+        return replace(loop, body=body, iter_args=args, return_vars=results)
+
+
+def _kept(values: Sequence[e.Expr], gone: list[bool]) -> tuple:  # type: ignore[type-arg]
+    return tuple(v for v, g in zip(values, gone, strict=True) if not g)
