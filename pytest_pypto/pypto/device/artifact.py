@@ -76,7 +76,12 @@ def clear_cache() -> None:
 def stamp(path: Path) -> tuple[Any, ...]:
     """What tells one content of the directory from another: names, sizes and times of the files that are executed."""
     rows: list[Any] = []
-    for folder, pattern in (("kernels", "**/*.pto"), ("ptoas", "*.pto"), ("orchestration", "*.py"), ("passes_dump", "*.py")):
+    for folder, pattern in (
+        ("kernels", "**/*.pto"),
+        ("ptoas", "*.pto"),
+        ("orchestration", "*.py"),
+        ("passes_dump", "*.py"),
+    ):
         for file in sorted((path / folder).glob(pattern)):
             info = file.stat()
             rows.append((folder, file.name, info.st_size, info.st_mtime_ns))
@@ -97,7 +102,7 @@ def load(path: Path, read_host: Callable[[Artifact], Any]) -> Artifact:
         raise DeviceError("there is no artifact directory here; compile the program first", file=str(path))
     key = (str(path.resolve()), stamp(path))
     with _lock:
-        found = _kept.get(key)
+        found: Artifact | None = _kept.get(key)
         if found is not None:
             _kept.move_to_end(key)
             return found

@@ -169,12 +169,16 @@ def _numbers(args: Sequence[Any], result: DeviceResult) -> list[Any]:
 def _difference(wanted: list[Any], got: list[Any], artifact: Artifact) -> str | None:
     names = [p.name_hint.split("__ssa")[0] for p in artifact.host.entry.params if hasattr(p.type, "shape")]
     for i, (a, b) in enumerate(zip(wanted, got, strict=True)):
-        unequal = np.ascontiguousarray(a).reshape(-1).view(np.uint8) != np.ascontiguousarray(b).reshape(-1).view(np.uint8)
+        unequal = np.ascontiguousarray(a).reshape(-1).view(np.uint8) != np.ascontiguousarray(b).reshape(-1).view(
+            np.uint8
+        )
         if unequal.any():
             name = names[i] if i < len(names) else "the returned tensor"
             first = int(np.nonzero(unequal)[0][0]) // a.itemsize
             where = [int(n) for n in np.unravel_index(first, a.shape)]
-            return f"{name!r} differs first at {where}: {a[tuple(where)]} in program order, {b[tuple(where)]} in this one"
+            return (
+                f"{name!r} differs first at {where}: {a[tuple(where)]} in program order, {b[tuple(where)]} in this one"
+            )
     return None
 
 

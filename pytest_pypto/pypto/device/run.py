@@ -72,9 +72,7 @@ def _check_platform(artifact: Artifact, settings: DeviceSettings) -> None:
         )
 
 
-def execute(
-    artifact: Artifact, args: Sequence[Any], settings: DeviceSettings, explorer: Any = None
-) -> DeviceResult:
+def execute(artifact: Artifact, args: Sequence[Any], settings: DeviceSettings, explorer: Any = None) -> DeviceResult:
     """One run in one order."""
     program: HostProgram = artifact.host
     run = RunContext(settings, artifact.platform, program.file)
@@ -103,9 +101,7 @@ def execute(
     end_findings(run, session, arguments, completed)
     for observer in observers:
         observer.end(session)
-    return DeviceResult(
-        _returned(returned, arguments), tuple(run.findings), session.counters, completed, run.dropped
-    )
+    return DeviceResult(_returned(returned, arguments), tuple(run.findings), session.counters, completed, run.dropped)
 
 
 def _observers(run: RunContext, session: Session) -> list[Any]:
@@ -176,7 +172,11 @@ def _check_shape(
     program: HostProgram, i: int, name: str, typ: TensorType, shape: tuple[int, ...], extents: dict[Var, int]
 ) -> None:
     wanted = [const_value(d) for d in typ.shape]
-    text = "[" + ", ".join(str(d.value) if isinstance(d, ConstInt) else str(getattr(d, "name_hint", "?")) for d in typ.shape) + "]"
+    text = (
+        "["
+        + ", ".join(str(d.value) if isinstance(d, ConstInt) else str(getattr(d, "name_hint", "?")) for d in typ.shape)
+        + "]"
+    )
     bad = len(shape) != len(wanted) or any(w is not None and w != n for w, n in zip(wanted, shape, strict=False))
     if not bad:
         for dim, n in zip(typ.shape, shape, strict=True):

@@ -40,7 +40,9 @@ def _inputs(run: RunContext, arguments: Sequence[Any]) -> None:
         site, declared = run.global_checks.input_writes[buffer.id]
         elements = np.unique(np.nonzero(changed)[0] // buffer.flat.itemsize)
         severity = ADVICE if declared else ERROR
-        why = "the program itself writes it; declare it pl.InOut" if declared else "the program declares it as read only"
+        why = (
+            "the program itself writes it; declare it pl.InOut" if declared else "the program declares it as read only"
+        )
         run.report(
             Finding(
                 FindingKind.INPUT_MODIFIED,
@@ -85,6 +87,4 @@ def _dead_stores(run: RunContext, session: Session) -> None:
             written.setdefault((kernel.file, kernel.sites[site].line), shadow.place(site))
         read |= {(kernel.file, kernel.sites[s].line) for s in shadow.read_sites if s >= 0}
     for spot in sorted(set(written) - read):
-        run.report(
-            Finding(FindingKind.DEAD_STORE, ADVICE, "nothing reads what this operation writes", written[spot])
-        )
+        run.report(Finding(FindingKind.DEAD_STORE, ADVICE, "nothing reads what this operation writes", written[spot]))

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..findings import ADVICE, ERROR, Finding, FindingKind, Site
-from ..machine.gm import GmArg, GmView
 from ..host.graph import overlap
+from ..machine.gm import GmArg, GmView
 
 if TYPE_CHECKING:
     from ..host.session import Session
@@ -96,7 +96,7 @@ def before(a: Access, b: Access) -> bool:
     """True when access `a` happened before `b`, both by agents of one task."""
     if a.clock is None or b.clock is None:
         return True
-    i = a.agent.index
+    i: int = a.agent.index
     return b.clock[i] >= a.clock[i]
 
 

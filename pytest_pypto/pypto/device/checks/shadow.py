@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -56,7 +57,7 @@ class Shadow:
             by_space.setdefault(space, []).append((lo, hi))
         for space, spans in by_space.items():
             cuts = sorted({x for span in spans for x in span})
-            for lo, hi in zip(cuts, cuts[1:], strict=False):
+            for lo, hi in pairwise(cuts):
                 if any(a <= lo and hi <= b for a, b in spans):
                     self._first[(space, lo)] = len(self.segments)
                     self.segments.append((space, lo, hi))

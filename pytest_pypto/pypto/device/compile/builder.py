@@ -197,7 +197,7 @@ class Builder:
         if self.shadow is not None:
             space["INIT"] = self.shadow.initial()
             self.begin.append(self.shadow.begin)
-        exec(_code(source, f"<{self.file}:{self.func.name}>"), space)  # noqa: S102  our own source
+        exec(_code(source, f"<{self.file}:{self.func.name}>"), space)  # our own source
         return Kernel(
             self.func.name,
             "aiv" if self.func.kind == "vector" else "aic",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..machine.ops import TILE_OPS
 from ..text.nodes import Op
 from ..text.types import ArrayT, ScalarT
 from . import globalops, handles, pipeops, scalars, tileops
@@ -32,7 +33,7 @@ def statement(k: Builder, op: Op) -> None:
         handler(k, op)
     elif op.name.startswith("arith."):
         _arith(k, op)
-    elif op.name.removeprefix("pto.") in tileops.TILE_OPS:
+    elif op.name.removeprefix("pto.") in TILE_OPS:
         tileops.tile_op(k, op)
     else:
         k.fail(op, "the machine has no such operation")
@@ -205,7 +206,7 @@ def _stray(k: Builder, op: Op) -> None:
 
 
 def _nothing(k: Builder, op: Op) -> None:
-    k.site(op, "scalar")
+    k.site(op, "" if op.name == "return" else "scalar")
 
 
 def _array(k: Builder, op: Op) -> None:

@@ -35,7 +35,8 @@ def pointer(k: Builder, op: Op, name: str) -> Pointer:
 
 def _tensor_view(k: Builder, op: Op) -> None:
     source, typ = pointer(k, op, op.ins[0]), op.out_types[0]
-    assert isinstance(typ, ViewT) and isinstance(source.type, PtrT)
+    assert isinstance(typ, ViewT)
+    assert isinstance(source.type, PtrT)
     if typ.dtype != source.type.dtype:
         k.fail(op, f"%{op.ins[0]} points at {source.type.dtype}, the view is of {typ.dtype}")
     dtype = numpy_type(typ.dtype)
@@ -152,7 +153,7 @@ def _load(k: Builder, op: Op) -> None:
     if dst.type.loc not in ("vec", "mat"):
         k.fail(op, f"loads go to vec or mat, not to {dst.type.loc}")
     w = Window(k, op, part)
-    cost = Cost("load", 0, 0, (("gm", _bytes(w.fixed, part.type.dtype)),), (  # type: ignore[union-attr]
+    cost = Cost("load", 0, 0, (("gm", _bytes(w.fixed, part.dtype)),), (
         (dst.type.loc, _bytes(w.fixed, dst.type.dtype)),), "tload")  # fmt: skip
     info = k.site(op, "load", cost if w.fixed is not None else None)
     _clamp_check(k, op, w)
@@ -177,10 +178,11 @@ def tile_source(k: Builder, value: TileValue) -> str:
 def _emit_load(k: Builder, op: Op, site: int, w: Window, part: Partition, dst: TileValue) -> None:
     source = f"{w.view}.arr[{w.index}]"
     if dst.tile is not None and w.fixed is not None:
-        run = guarded_value(k, op, lambda: transfers.loader(dst.tile, w.fixed, part.type.dtype))()  # type: ignore[union-attr]
+        tile, fixed = dst.tile, w.fixed
+        run = guarded_value(k, op, lambda: transfers.loader(tile, fixed, part.dtype))()
         k.emit.line(f"{k.emit.bind('ld', run)}({source})")
         return
-    loads = transfers.Loads(part.type.dtype)  # type: ignore[union-attr]
+    loads = transfers.Loads(part.dtype)
     k.emit.line(f"{k.emit.bind('ld', guarded_value(k, op, loads))}({tile_source(k, dst)}, {source})")
 
 
@@ -205,7 +207,7 @@ def _store(k: Builder, op: Op) -> None:
     atomic = _atomic(k, op)
     w = Window(k, op, part)
     cost = Cost("store", 0, 0, ((src.type.loc, _bytes(w.fixed, src.type.dtype)),), (
-        ("gm", _bytes(w.fixed, part.type.dtype)),), "tstore")  # type: ignore[union-attr]  # fmt: skip
+        ("gm", _bytes(w.fixed, part.dtype)),), "tstore")  # fmt: skip
     info = k.site(op, "store", cost if w.fixed is not None else None)
     info.extra["atomic"] = atomic
     info.extra["write"] = True
@@ -221,10 +223,10 @@ def _store(k: Builder, op: Op) -> None:
         target = f"{w.view}.arr[{w.index}]"
         if src.tile is not None and w.fixed is not None:
             tile, fixed = src.tile, w.fixed
-            run = guarded_value(k, op, lambda: transfers.storer(tile, fixed, part.type.dtype, atomic))()  # type: ignore[union-attr]
+            run = guarded_value(k, op, lambda: transfers.storer(tile, fixed, part.dtype, atomic))()
             k.emit.line(f"{k.emit.bind('st', run)}({target})")
         else:
-            stores = transfers.Stores(part.type.dtype, atomic)  # type: ignore[union-attr]
+            stores = transfers.Stores(part.dtype, atomic)
             k.emit.line(f"{k.emit.bind('st', guarded_value(k, op, stores))}({tile_source(k, src)}, {target})")
         if k.variant.log and k.func.kind == "vector":
             k.emit.line(f"if ag.twin: ag.keep({info.id}, {w.view}, {w.tuples()})")
@@ -363,9 +365,7 @@ def _mscatter(k: Builder, op: Op) -> None:
     made = transfers.IndexedStore(k.shadow, info.id, teller(k, op), k.variant.log)
     cells = "cells" if k.shadow is not None else "None"
     call = k.emit.bind("ms", guarded_value(k, op, made))
-    k.emit.line(
-        f"{call}(ag, {cells}, {part.view.code}, {w.tuples()}, {tile_source(k, src)}, {tile_source(k, index)})"
-    )
+    k.emit.line(f"{call}(ag, {cells}, {part.view.code}, {w.tuples()}, {tile_source(k, src)}, {tile_source(k, index)})")
 
 
 HANDLERS = {

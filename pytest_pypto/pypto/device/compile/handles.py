@@ -43,8 +43,9 @@ class Retagger:
         if found is None:
             rows, cols = tile.type.rows, tile.type.cols
             if not (0 <= vr <= rows and 0 <= vc <= cols):
+                # not remembered: every run has to report it anew
                 self.tell(ag, FindingKind.OUT_OF_BOUNDS, f"valid extents {vr}x{vc} do not fit a tile of {rows}x{cols}")
-                vr, vc = min(max(vr, 0), rows), min(max(vc, 0), cols)
+                return tile.with_valid(min(max(vr, 0), rows), min(max(vc, 0), cols))
             found = self.known[key] = tile.with_valid(vr, vc)
         return found
 
@@ -59,19 +60,23 @@ class Windows:
     def __call__(self, ag: Any, tile: Tile, row: int, col: int, vr: int, vc: int) -> Tile:
         key = (tile, row, col, vr, vc)
         found = self.known.get(key)
-        if found is None:
-            found = self.known[key] = self._make(ag, tile, row, col, vr, vc)
-        return found
-
-    def _make(self, ag: Any, tile: Tile, row: int, col: int, vr: int, vc: int) -> Tile:
+        if found is not None:
+            return found
         typ = self.type
-        if vr > typ.rows or vc > typ.cols or vr < 0 or vc < 0:
+        if not (0 <= vr <= typ.rows and 0 <= vc <= typ.cols):
             self.tell(ag, FindingKind.OUT_OF_BOUNDS, f"valid extents {vr}x{vc} do not fit {typ.rows}x{typ.cols}")
             vr, vc = min(max(vr, 0), typ.rows), min(max(vc, 0), typ.cols)
         try:
-            return tile.window(row, col, typ, vr, vc)
+            found = tile.window(row, col, typ, vr, vc)
         except ValueError as exc:
+            # not remembered: every run has to report it anew
             self.tell(ag, FindingKind.OUT_OF_BOUNDS, str(exc))
+            return self._inside(tile, row, col, vr, vc)
+        self.known[key] = found
+        return found
+
+    def _inside(self, tile: Tile, row: int, col: int, vr: int, vc: int) -> Tile:
+        typ = self.type
         row = min(max(row, 0), max(tile.type.rows - typ.rows, 0))
         col = min(max(col, 0), max(tile.type.cols - typ.cols, 0))
         try:
@@ -93,9 +98,7 @@ def base_tile(k: Builder, op: Op, typ: TileT, addr: int, vr: int, vc: int) -> Ti
     if addr < 0:
         k.fail(op, f"the address {addr} of a tile is negative")
     if end > limit:
-        message = (
-            f"the tile takes bytes {addr}..{end - 1} of {typ.loc}, which has {limit} on {k.memory.platform.name}"
-        )
+        message = f"the tile takes bytes {addr}..{end - 1} of {typ.loc}, which has {limit} on {k.memory.platform.name}"
         k.report(op, FindingKind.OUT_OF_BOUNDS, message, space=typ.loc, addresses=((addr, end),))
         memory = k.memory.grow(typ.loc, end)
     if addr % _alignment(typ):
@@ -194,9 +197,7 @@ def _multi(k: Builder, op: Op) -> None:
     vr, vc = (k.scalar(op, op.groups[n][0]) for n in ("valid_row", "valid_col"))
     if not (vr.constant and vc.constant):
         k.fail(op, "the valid extents of a multi buffer must be constants")
-    tiles = tuple(
-        base_tile(k, op, typ.tile, addr + i * typ.tile.nbytes, vr.value, vc.value) for i in range(typ.count)
-    )
+    tiles = tuple(base_tile(k, op, typ.tile, addr + i * typ.tile.nbytes, vr.value, vc.value) for i in range(typ.count))
     k.define(op, op.results[0], MultiValue(typ, tiles, k.emit.bind("M", tiles)))
 
 

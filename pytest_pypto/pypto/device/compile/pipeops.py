@@ -102,6 +102,7 @@ class Pusher:
             move = self.known.get(tile)
             if move is None:
                 parts = [Part(tile, tile.vr, tile.vc)]
+                assert self.shadow is not None
                 move = self.known[tile] = self.shadow.transition(self.site, reads=parts, message=True)
             found = move.apply(cells, ag)
             holes = None if found is False else found
@@ -185,6 +186,7 @@ class Popper:
         move = self.known.get(key)
         if move is None:
             parts = [Part(tile, tile.vr, tile.vc)]
+            assert self.shadow is not None
             move = self.shadow.transition(self.site, writes=parts, holes=missing, exempt=True)
             self.known[key] = move
         move.apply(cells, ag)
@@ -198,9 +200,7 @@ def _pop(k: Builder, op: Op) -> None:
     decl, ring = _ring(k, op, way)
     if typ.loc != ("vec" if way == "c2v" else "mat"):
         k.fail(op, f"a pop gives a tile in {'vec' if way == 'c2v' else 'mat'}, not in {typ.loc}")
-    slots = [
-        base_tile(k, op, typ, decl.bases[way] + i * decl.slot_size, typ.rows, typ.cols) for i in range(decl.local)
-    ]
+    slots = [base_tile(k, op, typ, decl.bases[way] + i * decl.slot_size, typ.rows, typ.cols) for i in range(decl.local)]
     info = k.site(op, "pipe")
     valid = [k.scalar(op, n) for n in op.groups.get("valid", [])]
     codes = [v.code for v in valid] or [str(typ.rows), str(typ.cols)]

@@ -176,7 +176,8 @@ def cast(op: Op, bind: Callable[[str, Any], str], a: str) -> str:
 
 
 def _bitcast(src: PtoType, dst: PtoType) -> Callable[[Number], Number]:
-    assert isinstance(src, ScalarT) and isinstance(dst, ScalarT)
+    assert isinstance(src, ScalarT)
+    assert isinstance(dst, ScalarT)
     from ..machine.numbers import scalar_of
 
     a, b = numpy_type(src.dtype), numpy_type(dst.dtype)

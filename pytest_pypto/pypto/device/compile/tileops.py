@@ -10,6 +10,7 @@ import numpy as np
 
 from ..findings import FindingKind
 from ..machine.bind import DYNAMIC, Bind, BindError, BoundsError, OpSpec, Part, Run
+from ..machine.dtypes import is_small_float
 from ..machine.numbers import scalar_of
 from ..machine.ops import TILE_OPS
 from ..machine.tiles import Tile
@@ -162,17 +163,23 @@ class DynamicOp:
     """An operation whose tiles (or offsets) come at run time; combinations are bound once and remembered."""
 
     def __init__(
-        self, spec: OpSpec, name: str, attrs: Any, template: Sequence[Any], ins: int, shadow: Any, site: int, tell: Teller
+        self,
+        spec: OpSpec,
+        name: str,
+        attrs: Any,
+        template: Sequence[Any],
+        ins: int,
+        shadow: Any,
+        site: int,
+        tell: Teller,
     ) -> None:
         self.spec, self.name, self.attrs = spec, name, attrs
         self.template, self.count = list(template), ins
         self.shadow, self.site, self.tell = shadow, site, tell
-        self.known: dict[Any, Bound | None] = {}
+        self.known: dict[Any, Bound] = {}
 
     def bound(self, ag: Any, key: tuple[Any, ...]) -> Bound | None:
         """The combination of run-time tiles `key`; None when it cannot run (reported)."""
-        if key in self.known:
-            return self.known[key]
         rest = iter(key)
         values = [next(rest) if v is None else v for v in self.template]
         b = Bind(self.name, values[: self.count], values[self.count :], self.attrs)
@@ -181,8 +188,8 @@ class DynamicOp:
             shadow = self.shadow
             move = None if shadow is None else _transition(shadow, self.site, self.spec, b, self.name)
         except BoundsError as exc:
+            # not remembered: every run has to report it anew
             self.tell(ag, FindingKind.OUT_OF_BOUNDS, str(exc))
-            self.known[key] = None
             return None
         if len(self.known) > 8192:
             self.known.clear()
@@ -255,9 +262,7 @@ class ElementAccess:
         if cells is not None:
             self._note(ag, cells, tile, row, col, False)
         one = np.asarray(self._read(tile, row, col))
-        return one.astype(np.float32).item() if one.dtype.kind not in "biuf" or one.dtype.itemsize < 4 and (
-            one.dtype.kind == "f"
-        ) else one.item()
+        return (one.astype(np.float32) if is_small_float(tile.dtype) else one).item()
 
     def _read(self, tile: Tile, row: int, col: int) -> Any:
         if tile.view is not None:

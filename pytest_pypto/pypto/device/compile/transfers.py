@@ -163,7 +163,9 @@ class BadWindow:
             f"the {self.verb} of [{spans}] leaves {view.root.name!r}, which has {shape} elements here",
         )
         low = [max(o, 0) for o in offsets]
-        high = [max(min(o + max(n, 0), limit), a) for o, n, limit, a in zip(offsets, sizes, view.limits, low, strict=True)]
+        high = [
+            max(min(o + max(n, 0), limit), a) for o, n, limit, a in zip(offsets, sizes, view.limits, low, strict=True)
+        ]
         inner = tuple(slice(a, b) for a, b in zip(low, high, strict=True))
         placed = tuple(slice(a - o, b - o) for o, a, b in zip(offsets, low, high, strict=True))
         return view.arr[inner], placed
@@ -222,10 +224,10 @@ class ShadowStore:
                 self.tell(ag, FindingKind.OUTSIDE_VALID, outside(rows, cols, tile))
                 return
             empty = not rows or not cols or self.shadow is None
-            found = False if empty else self.shadow.transition(self.site, reads=[Part(tile, rows, cols)])
-            self.known[key] = found
-        if found:
-            found.apply(cells, ag)
+            moves = [] if empty else [self.shadow.transition(self.site, reads=[Part(tile, rows, cols)])]
+            found = self.known[key] = moves
+        for move in found:
+            move.apply(cells, ag)
 
 
 class IndexedLoad:
@@ -244,7 +246,9 @@ class IndexedLoad:
         source = view.arr if self.rows else view.arr.reshape(-1)
         at, zero = self._resolve(ag, picks.reshape(-1) if self.rows else picks, source.shape[0])
         for i in np.unique(at) if self.log else ():
-            where, size = ((int(i), 0), (1, view.n1)) if self.rows and len(view.limits) == 2 else self._spot(view, int(i))
+            where, size = (
+                ((int(i), 0), (1, view.n1)) if self.rows and len(view.limits) == 2 else self._spot(view, int(i))
+            )
             ag.trace.append((self.site, view, where, size))
             if view.root.watch:
                 ag.watch_load(self.site, view, where, size)
@@ -287,7 +291,14 @@ class IndexedStore:
         self.known: dict[Any, Any] = {}
 
     def __call__(
-        self, ag: Any, cells: Any, view: GmView, offsets: tuple[int, ...], sizes: tuple[int, ...], src: Tile, index: Tile
+        self,
+        ag: Any,
+        cells: Any,
+        view: GmView,
+        offsets: tuple[int, ...],
+        sizes: tuple[int, ...],
+        src: Tile,
+        index: Tile,
     ) -> None:
         if cells is not None:
             key = (src, index)

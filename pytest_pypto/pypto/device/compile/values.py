@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..machine.tiles import Tile
-from ..text.types import MultiT, PtoType, TileT
+from ..text.types import MultiT, PartT, PtoType, TileT
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,12 @@ class Partition:
     view: TensorView
     offsets: tuple[Scalar, ...]
     sizes: tuple[Scalar, ...]
-    type: PtoType
+    type: PartT
+
+    @property
+    def dtype(self) -> str:
+        """Element type of the tensor."""
+        return self.type.dtype
 
 
 @dataclass(frozen=True)

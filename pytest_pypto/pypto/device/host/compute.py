@@ -179,7 +179,9 @@ def _gather(it: Interpreter, x: Call) -> Any:
     index = it.tensor(x.args[1])
     it.session.wait_for(index.arg)
     axis = int(x.kwargs.get("dim", -1))
-    return _result(it, x, np.take_along_axis(values, np.array(index.array()).astype(np.int64), axis), compute_type(kind))
+    return _result(
+        it, x, np.take_along_axis(values, np.array(index.array()).astype(np.int64), axis), compute_type(kind)
+    )
 
 
 def _named(names: Sequence[str], op: HostOp) -> dict[str, HostOp]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from ...ir.enums import ArgDirection
@@ -146,7 +147,7 @@ def overlap(a: GmArg, b: GmArg) -> bool:
 
 def _nested(strides: tuple[int, ...]) -> bool:
     """Innermost stride 1, and each stride divides the one before."""
-    return strides[-1] == 1 and all(o % i == 0 for o, i in zip(strides, strides[1:], strict=False) if i)
+    return strides[-1] == 1 and all(o % i == 0 for o, i in pairwise(strides) if i)
 
 
 Box = list[tuple[int, int]]

@@ -64,7 +64,7 @@ class Interpreter:
             scoped = func.func_type is FunctionType.Orchestration and func.attrs.get("auto_scope", True)
             outermost = not self.session.rings.scopes
             if scoped or outermost:
-                self.session.rings.open(False, self.site(func))
+                self.session.rings.open(False, self.site(func), implicit=not scoped)
             try:
                 self.run(func.body)
                 values: list[Any] = []
@@ -293,9 +293,7 @@ class Interpreter:
 
         directions = list(x.attrs.get("arg_directions") or [])
         if not directions:
-            directions = [
-                _DEFAULT[d] if isinstance(p.type, TensorType) else ArgDirection.Scalar for p, d in func.pairs
-            ]
+            directions = [_DEFAULT[d] if isinstance(p.type, TensorType) else ArgDirection.Scalar for p, d in func.pairs]
         return launch(self, func, x, args, directions, blocks, deps)
 
     # ---- help for operations

@@ -175,7 +175,9 @@ def _scalars(it: Interpreter, m: Member) -> list[Any]:
     wanted = it.session.scalar_count(m.func.name)
     extra = wanted - len(found)
     if extra < 0 or (extra and extra > len(shape.symbols)):
-        it.fail(f"kernel {m.func.name} takes {wanted} scalar(s), the call has {len(found)} and {len(shape.symbols)} extents")
+        it.fail(
+            f"kernel {m.func.name} takes {wanted} scalar(s), the call has {len(found)} and {len(shape.symbols)} extents"
+        )
     symbols = shape.symbols if extra == len(shape.symbols) else it.session.used_symbols(m.func, extra)
     return found + [_extent(it, m, s) for s in symbols[:extra]]
 

@@ -105,7 +105,9 @@ def _reinterpret(it: Interpreter, x: Call) -> HostTensor:
         it.fail("reinterpret_view needs a tensor whose elements lie one after the other")
     kind = storage(x.type.dtype)
     bytes_ = t.array().reshape(-1).view(np.uint8)
-    shape = it.ints(x.args[1]) if len(x.args) > 1 else (*t.shape[:-1], t.shape[-1] * t.root.dtype.itemsize // kind.itemsize)
+    shape = (
+        it.ints(x.args[1]) if len(x.args) > 1 else (*t.shape[:-1], t.shape[-1] * t.root.dtype.itemsize // kind.itemsize)
+    )
     if int(np.prod(shape)) * kind.itemsize != bytes_.size:
         it.fail(f"reinterpret_view of {bytes_.size} bytes as {shape} of {kind.itemsize} bytes each")
     root = GlobalBuffer(bytes_.view(kind), f"{t.root.name} (reinterpreted)", t.root.role, shape)
@@ -120,7 +122,9 @@ def _read(it: Interpreter, x: Call) -> Any:
     it.session.wait_for(spot)
     it.session.host_reads(it.site(x, "tensor.read"), spot)
     assert isinstance(x.type, ScalarType)
-    return converted(np.asarray(t.root.flat[start]).astype(np.float64 if x.type.dtype.is_float() else np.int64).item(), x.type.dtype)
+    return converted(
+        np.asarray(t.root.flat[start]).astype(np.float64 if x.type.dtype.is_float() else np.int64).item(), x.type.dtype
+    )
 
 
 def _write(it: Interpreter, x: Call) -> HostTensor:

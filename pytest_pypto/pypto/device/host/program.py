@@ -89,12 +89,14 @@ def result_params(func: Function) -> tuple[int, ...]:
     wanted = len(func.return_types)
     if wanted == 1 and len(outs) > 1:
         match = [i for i in outs if _like(func.params[i].type, func.return_types[0])]
-        return (match or outs)[:1] and ((match or outs)[0],)
+        return tuple((match or outs)[:1])
     return tuple(outs[:wanted])
 
 
 def _like(a: Any, b: Any) -> bool:
-    return isinstance(a, TensorType) and isinstance(b, TensorType) and a.dtype is b.dtype and str(a.shape) == str(b.shape)
+    return (
+        isinstance(a, TensorType) and isinstance(b, TensorType) and a.dtype is b.dtype and str(a.shape) == str(b.shape)
+    )
 
 
 def read_host(artifact: Artifact) -> HostProgram:

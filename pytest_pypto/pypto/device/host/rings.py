@@ -25,6 +25,8 @@ class Scope:
     heap: int = 0
     deps: int = 0
     site: Site = field(default_factory=Site)
+    implicit: bool = False
+    """Stands for the program itself: what is submitted outside every written scope."""
 
 
 class Rings:
@@ -54,9 +56,9 @@ class Rings:
         """True when some open scope takes explicit dependencies only."""
         return any(s.manual for s in self.scopes)
 
-    def open(self, manual: bool, site: Site) -> None:
+    def open(self, manual: bool, site: Site, implicit: bool = False) -> None:
         """Enter a scope."""
-        depth = len(self.scopes)
+        depth = sum(not s.implicit for s in self.scopes)
         if depth >= MAX_DEPTH:
             self.run.stop(f"runtime scopes are nested deeper than {MAX_DEPTH}", site.pto or None, site.line or None)
         if self.manual:
@@ -66,7 +68,7 @@ class Rings:
                 site.pto or None,
                 site.line or None,
             )
-        self.scopes.append(Scope(depth, min(depth, 3), manual, site=site))
+        self.scopes.append(Scope(depth, min(depth, 3), manual, site=site, implicit=implicit))
         self._event("begin")
 
     def close(self) -> None:
@@ -123,6 +125,8 @@ class Rings:
 
     def _event(self, phase: str) -> None:
         scope = self.current
+        if scope.implicit:
+            return
         ring = scope.ring
         self.events.append(
             {

@@ -85,7 +85,9 @@ class Session:
         missing = [n for n in scalars[-count:] if n not in found]
         if missing:
             self.run.stop(
-                f"kernel {func.name} takes %{missing[0]}, and nothing says which extent that is", module.file, kernel.line
+                f"kernel {func.name} takes %{missing[0]}, and nothing says which extent that is",
+                module.file,
+                kernel.line,
             )
         return tuple(found[n] for n in scalars[-count:])
 

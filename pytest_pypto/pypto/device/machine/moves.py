@@ -22,7 +22,7 @@ def copy(src: Tile, dst: Tile, rows: int, cols: int) -> Run:
     straight = src.dtype == dst.dtype or (is_float(src.dtype) and is_float(dst.dtype))
     pair = common_views(src, dst, rows, cols) if straight else None
     if pair is not None:
-        return partial(np.copyto, pair[1], pair[0], casting="unsafe")  # type: ignore[arg-type]
+        return partial(np.copyto, pair[1], pair[0], casting="unsafe")
     change = num.converter(src.dtype, dst.dtype)
     read, put = src.reader(rows, cols), dst.writer(rows, cols)
     return lambda: put(change(read()))
@@ -110,7 +110,10 @@ def _at_offset(b: Bind, build: Callable[[int, int], Run]) -> Run:
 
     def run(*values: Any) -> None:
         rest = iter(values)
-        key = (int(next(rest) if given[0] is DYNAMIC else given[0]), int(next(rest) if given[1] is DYNAMIC else given[1]))
+        key = (
+            int(next(rest) if given[0] is DYNAMIC else given[0]),
+            int(next(rest) if given[1] is DYNAMIC else given[1]),
+        )
         found = known.get(key)
         if found is None:
             found = known[key] = build(*key)

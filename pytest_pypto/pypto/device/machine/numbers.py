@@ -51,7 +51,7 @@ def float_to_int(x: Array, dtype: DType, mode: str) -> Array:
     info = np.iinfo(dtype)
     top = np.nextafter(float(info.max), 0) if info.bits == 64 else float(info.max)
     clipped = np.nan_to_num(np.clip(whole, float(info.min), top), nan=0.0)
-    out = clipped.astype(dtype)
+    out: Array = clipped.astype(dtype)
     if info.bits == 64:
         out[whole >= float(info.max)] = info.max
     return out
@@ -79,6 +79,7 @@ def _pick_round(value: Array, low: Array, high: Array) -> Array:
 
 
 def _pick_odd(value: Array, low: Array, high: Array) -> Array:
+    """The neighbour whose last bit is set."""
     bits = low.view(np.dtype(f"u{low.dtype.itemsize}"))
     return np.where((bits & 1) == 1, low, high)
 
@@ -189,7 +190,7 @@ def pad_value(dtype: DType, code: int) -> Any:
         if dtype.name in ("float8_e4m3fn", "float8_e8m0fnu"):  # these have no infinity
             import ml_dtypes
 
-            info = ml_dtypes.finfo(dtype)
+            info = ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
             return info.max if code == 2 else info.min
         return np.asarray(np.inf if code == 2 else -np.inf, dtype)[()]
     limits = np.iinfo(dtype)

@@ -225,7 +225,9 @@ def _merge_runs(b: Bind) -> Run:
 
 def _valid(*which: int) -> Callable[[Bind], list[Part]]:
     def reads(b: Bind) -> list[Part]:
-        return [Part(b.ins[i], b.ins[i].vr, b.ins[i].vc) for i in which if i < len(b.ins) and isinstance(b.ins[i], Tile)]
+        return [
+            Part(b.ins[i], b.ins[i].vr, b.ins[i].vc) for i in which if i < len(b.ins) and isinstance(b.ins[i], Tile)
+        ]
 
     return reads
 

@@ -158,7 +158,8 @@ class Swimlane(Observer):
             self.write(f"name_map_{self.directory.parent.name}.json", _name_map(self.ids))
         if dfx.pmu:
             head = "thread_id,core_id,task_id,func_id,core_type,pmu_total_cycles,vec_busy_cycles,cube_busy_cycles,"
-            head += "scalar_busy_cycles,mte1_busy_cycles,mte2_busy_cycles,mte3_busy_cycles,icache_miss,icache_req,event_type"
+            head += "scalar_busy_cycles,mte1_busy_cycles,mte2_busy_cycles,mte3_busy_cycles,icache_miss,icache_req,"
+            head += "event_type"
             self.write("pmu.csv", "\n".join([head, *(",".join(map(str, row)) for row in self.pmu), ""]))
 
     def _records(self, level: int, session: Session) -> dict[str, Any]:

@@ -24,8 +24,25 @@ class Agent:
     """
 
     __slots__ = (
-        "barrier", "block", "blocks", "clock", "counts", "extra", "index", "kept", "kernel", "kind", "lane", "rings",
-        "restless", "run", "task", "trace", "twin", "wait", "while_limit",
+        "barrier",
+        "block",
+        "blocks",
+        "clock",
+        "counts",
+        "extra",
+        "index",
+        "kept",
+        "kernel",
+        "kind",
+        "lane",
+        "restless",
+        "rings",
+        "run",
+        "task",
+        "trace",
+        "twin",
+        "wait",
+        "while_limit",
     )  # fmt: skip
 
     def __init__(

@@ -137,7 +137,9 @@ class TaskRun:
             return f"{'/'.join(d.dirs)} with {d.slots} slot(s) of {d.slot_size} bytes"
 
         line = (decl or peer).line
-        site = Site(cube.kernel.name, "initialize_pipe", cube.kernel.file, line, None, "aic", None, 0, self.launch.number)
+        site = Site(
+            cube.kernel.name, "initialize_pipe", cube.kernel.file, line, None, "aic", None, 0, self.launch.number
+        )
         other = None
         if peer is not None:
             other = Site(lane.kernel.name, "initialize_pipe", lane.kernel.file, peer.line, None, "aiv", 0, 0)

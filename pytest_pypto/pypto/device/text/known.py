@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
 ARITH_BINARY = frozenset(
-    ["addi", "subi", "muli", "divsi", "divui", "remsi", "remui", "floordivsi", "ceildivsi", "minsi", "maxsi", "minui"]
-    + ["maxui", "andi", "ori", "xori", "shli", "shrsi", "shrui", "addf", "subf", "mulf", "divf", "remf", "minimumf"]
-    + ["maximumf", "minnumf", "maxnumf"]
+    _words(
+        "addi subi muli divsi divui remsi remui floordivsi ceildivsi minsi maxsi minui maxui andi ori xori "
+        "shli shrsi shrui addf subf mulf divf remf minimumf maximumf minnumf maxnumf"
+    )
 )
 ARITH_CAST = frozenset(
-    ["index_cast", "index_castui", "trunci", "extsi", "extui", "sitofp", "uitofp", "fptosi", "fptoui", "extf", "truncf"]
-    + ["bitcast"]
+    _words("index_cast index_castui trunci extsi extui sitofp uitofp fptosi fptoui extf truncf bitcast")
 )
 CMPI = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 CMPF = ("oeq", "one", "olt", "ole", "ogt", "oge", "ueq", "une", "ult", "ule", "ugt", "uge", "ord", "uno")
@@ -19,20 +24,20 @@ CMPF = ("oeq", "one", "olt", "ole", "ogt", "oge", "ueq", "une", "ult", "ule", "u
 _BINARY = "tadd tsub tmul tdiv tmax tmin tfmod tand tor tshl tshr tpartadd tpartmul tpartmax tpartmin"
 _SCALAR = "tadds tsubs tmuls tdivs tmaxs tmins tfmods tlrelu tands tors tshls tshrs"
 _UNARY = "texp tlog tsqrt trecip tneg tabs trelu tnot"
-_EXPAND = " ".join(f"t{a}expand{o}" for a in ("row", "col") for o in "add sub mul div max min expdif".split())
+_EXPAND = " ".join(f"t{a}expand{o}" for a in ("row", "col") for o in _words("add sub mul div max min expdif"))
 _REDUCE = "trowsum trowmax trowmin trowprod trowargmax trowargmin tcolargmax tcolargmin"
 
 INS_OUTS: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    **dict.fromkeys(_BINARY.split(), ((2,), (1,))),
-    **dict.fromkeys(_SCALAR.split(), ((2,), (1,))),
-    **dict.fromkeys(_UNARY.split(), ((1,), (1,))),
-    **dict.fromkeys(_EXPAND.split(), ((2,), (1,))),
-    **dict.fromkeys(_REDUCE.split(), ((2,), (1,))),
-    **dict.fromkeys("txor txors trem trems tprelu taddc tsubc taddsc tsubsc".split(), ((3,), (1,))),
+    **dict.fromkeys(_words(_BINARY), ((2,), (1,))),
+    **dict.fromkeys(_words(_SCALAR), ((2,), (1,))),
+    **dict.fromkeys(_words(_UNARY), ((1,), (1,))),
+    **dict.fromkeys(_words(_EXPAND), ((2,), (1,))),
+    **dict.fromkeys(_words(_REDUCE), ((2,), (1,))),
+    **dict.fromkeys(_words("txor txors trem trems tprelu taddc tsubc taddsc tsubsc"), ((3,), (1,))),
     "trowexpandadd": ((2, 3), (1,)),
     "trsqrt": ((1, 2), (1,)),
     "tcolsum": ((1, 2), (1,)),
-    **dict.fromkeys("tcolmax tcolmin tcolprod trowexpand tcolexpand texpands tcvt".split(), ((1,), (1,))),
+    **dict.fromkeys(_words("tcolmax tcolmin tcolprod trowexpand tcolexpand texpands tcvt"), ((1,), (1,))),
     "tcmp": ((2,), (1,)),
     "tcmps": ((2,), (1,)),
     "tsel": ((4,), (1,)),
@@ -67,7 +72,7 @@ INS_OUTS: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 }
 """Operand counts (ins, outs) of `pto.<name> ins(...) outs(...)`."""
 
-OTHER = (
+OTHER = _words(
     "arith.constant arith.cmpi arith.cmpf arith.select arith.negf builtin.unrealized_conversion_cast scf.for scf.if "
     "scf.while pto.make_tensor_view pto.partition_view pto.alloc_tile pto.alloc_multi_tile pto.multi_tile_get "
     "pto.subview pto.treshape pto.set_validshape pto.tgetval pto.tsetval pto.load_scalar pto.store_scalar pto.addptr "
@@ -76,7 +81,7 @@ OTHER = (
     "pto.tpop_from_aiv pto.tfree_from_aic pto.tfree_from_aiv pto.syncall pto.barrier pto.fence.barrier_all "
     "pto.cmo.cacheinvalid pto.sync.set pto.sync.wait pto.set_flag pto.wait_flag pto.set_ffts "
     "pto.ttri return"
-).split()
+)
 
 
 def all_names() -> list[str]:

@@ -11,7 +11,7 @@ from .grammar import build_forms, dense, results
 from .known import all_names
 from .lexer import Token, decode, tokens
 from .nodes import Func, Module, Op, Region
-from .types import PtrT, ScalarT, VectorT
+from .types import PtoType, PtrT, ScalarT, VectorT
 
 _FORMS = build_forms()
 _MAX_DEPTH = 100
@@ -189,7 +189,7 @@ def start_of(op: Op, c: Cursor) -> Token:
     return Token("ident", op.name, op.line, 1)
 
 
-def _type_list(c: Cursor) -> list[object]:
+def _type_list(c: Cursor) -> list[PtoType]:
     c.expect("(")
     found = [] if c.at(")") else c.types()
     c.expect(")")
@@ -200,7 +200,7 @@ def _if(c: Cursor, op: Op, start: Token, depth: int) -> None:
     """`[%r =] scf.if %c [-> (T)] { ... } [else { ... }]`"""
     op.ins = [c.value()]
     if c.accept("->"):
-        op.out_types = _type_list(c)  # type: ignore[assignment]
+        op.out_types = _type_list(c)
     if len(op.out_types) != len(op.results):
         c.fail(f"scf.if has {len(op.out_types)} result type(s) but names {len(op.results)} result(s)", start)
     op.regions = [_region(c, "a branch", start, depth + 1)]

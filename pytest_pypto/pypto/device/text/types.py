@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-SCALARS = frozenset(
-    ["i1", "i4", "i8", "i16", "i32", "i64", "ui4", "ui8", "ui16", "ui32", "ui64", "index"]
-    + ["f8e4m3fn", "f8e5m2", "f8e8m0", "f16", "bf16", "f32", "f64"]
-)
+_NAMES = "i1 i4 i8 i16 i32 i64 ui4 ui8 ui16 ui32 ui64 index f8e4m3fn f8e5m2 f8e8m0 f16 bf16 f32 f64"
+SCALARS = frozenset(re.findall(r"\w+", _NAMES))
 _SPELLINGS = {
     "f8e8m0fnu": "f8e8m0",
     "f8e4m3": "f8e4m3fn",
@@ -277,7 +276,7 @@ def _multi(text: str) -> MultiT:
     return MultiT(tile, int(match[2]))
 
 
-_PARSERS = {
+_PARSERS: dict[str, Callable[[str], PtoType]] = {
     "ptr": lambda t: PtrT(_element(t)),
     "tensor_view": _view,
     "partition_tensor_view": lambda t: PartT(*_shaped(t)),
