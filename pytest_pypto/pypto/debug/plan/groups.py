@@ -125,9 +125,12 @@ def _transfers(function: Function) -> list[e.Call]:
 
 def _is_logical(aic: Function, aiv: Function) -> bool:
     """True when the vector function is still written for the whole tile: one logical core instead of two lanes."""
-    if aiv.attrs.get("split_aiv") or aiv.attrs.get("dual_aiv_dispatch") or not aiv.attrs.get("split"):
+    if aiv.attrs.get("split_aiv") or any(c.op.name.endswith("get_subblock_idx") for c in calls_in(aiv.body)):
         return False
-    if any(c.op.name.endswith("get_subblock_idx") for c in calls_in(aiv.body)):
+    if aiv.attrs.get("dual_aiv_dispatch") and not aiv.attrs.get("split"):
+        # Before SplitVectorKernel adds the idle lane, both lanes would repeat the whole kernel, read-modify-writes too.
+        return all(not split_mode_to_int(c.kwargs.get("split")) for c in _transfers(aiv))
+    if aiv.attrs.get("dual_aiv_dispatch") or not aiv.attrs.get("split"):
         return False
     mine = [_extents(c) for c in _transfers(aiv)]
     other = [_extents(c) for c in _transfers(aic)]

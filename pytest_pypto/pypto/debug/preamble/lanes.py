@@ -181,7 +181,8 @@ class _GroupRun:
         if missing:
             raise RuntimeError(f"Mixed-kernel function lookup failed for {group}: no function {', '.join(missing)}")
         self.threads = any(not _is_generated(body) for body in bodies.values())
-        self.pipes = _Pipes(dual and (split == 0 or bool(meta.get("mixed_split"))), logical, self.threads)
+        two_ends = dual and not logical and (split == 0 or bool(meta.get("mixed_split")))
+        self.pipes = _Pipes(two_ends, logical, self.threads)
         self.rng = None if _SCHEDULE_SEED is None else random.Random(_SCHEDULE_SEED * 1000003 + _schedules)
         _schedules += 1
         self.failure: Any = None
