@@ -11,7 +11,7 @@ from ...ir.enums import SplitMode
 from ...ir.span import UNKNOWN
 from ...ir.types import ScalarType
 from ...ir.visitor import walk_stmts
-from ..device_ir import body_like, kernel_error, nested_bodies, op_assign, op_name, with_bodies
+from ..device_ir import all_uses, body_like, kernel_error, nested_bodies, op_assign, op_name, with_bodies
 from ..mixed.affinity import BOUNDARY_OPS, Affinity, Side
 from .part import Lane
 from .rebalance import rebalanced_stride
@@ -29,6 +29,14 @@ def lane_binding(name: str, stmt: s.Stmt | None = None) -> s.AssignStmt:
     """`name = tile.get_subblock_idx()`."""
     span = stmt.span if stmt is not None else UNKNOWN
     return op_assign(e.Var(name, ScalarType(INDEX), span), LANE_OP, [], {}, span)
+
+
+def _written_per_lane(lane: e.Var, stmts: Sequence[s.Stmt]) -> bool:
+    """True for a body that is one lane's program already: it shards or gathers, or uses the lane number itself."""
+    return any(
+        any(v is lane for v in all_uses(stmt)) or any(op_name(x) in BOUNDARY_OPS for x in walk_stmts(stmt))
+        for stmt in stmts
+    )
 
 
 class RegionLowering:
@@ -74,8 +82,7 @@ class RegionLowering:
             binding, rest = stmts[0], stmts[1:]
         else:
             binding, rest = lane_binding("aiv_id", region), stmts
-        explicit = any(op_name(x) in BOUNDARY_OPS for x in walk_stmts(region.body))
-        if region.split is SplitMode.NONE or explicit:
+        if region.split is SplitMode.NONE or _written_per_lane(binding.var, rest):
             return (binding, *self._plain(rest))
         axis = region.split.value - 1
         inner = s.SeqStmts(tuple(rest), region.span)
