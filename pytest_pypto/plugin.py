@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ class State:
         self.deselected = selection.Deselected()
         self.toolchain: toolchain.Toolchain | None = None
         self.tools: Any = None
+        self.build_dir: Path | None = None
 
 
 STATE = pytest.StashKey[State]()
@@ -89,6 +90,10 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     if state is not None and state.toolchain is not None:
         state.toolchain = None
         toolchain.deactivate()
+    if state is not None and state.build_dir is not None:
+        import shutil
+
+        shutil.rmtree(state.build_dir, ignore_errors=True)
 
 
 def pytest_report_header(config: pytest.Config) -> str:
@@ -217,17 +222,14 @@ def pypto_config(request: pytest.FixtureRequest, pypto_platform: str, _pypto_bui
 
 
 @pytest.fixture
-def _pypto_build_dir(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where compiles that name no directory go: into the cache, gone after the test."""
-    import shutil
-
-    from pytest_pypto.harness.keep import safe_name
-
-    folder = _cache_dir(request.config) / "build" / safe_name(request.node.nodeid)
+def _pypto_build_dir(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where compiles without a directory go: below the cache, until this process ends (jit kernels keep artifacts)."""
+    state = state_of(request.config)
+    if state.build_dir is None:
+        state.build_dir = _cache_dir(request.config) / "build" / str(os.getpid())
     if not os.environ.get("PYPTO_PROG_BUILD_DIR"):
-        monkeypatch.setenv("PYPTO_PROG_BUILD_DIR", str(folder))
-    yield folder
-    shutil.rmtree(folder, ignore_errors=True)
+        monkeypatch.setenv("PYPTO_PROG_BUILD_DIR", str(state.build_dir))
+    return state.build_dir
 
 
 def _cache_dir(config: pytest.Config) -> Path:
