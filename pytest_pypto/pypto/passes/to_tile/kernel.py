@@ -82,7 +82,7 @@ class Kernel(IRMutator):
         span: Span,
         attrs: Mapping[str, Any] | None = None,
     ) -> e.Var:
-        """`name = op(args)` at the end of the current body; the name is made unique."""
+        """`name = op(args)` at the end of the current body."""
         try:
             call = create_op_call(op, args, kwargs or {}, span=span)
         except (TypeError, ValueError) as error:
@@ -92,8 +92,8 @@ class Kernel(IRMutator):
         return self.bind(call, name, span)
 
     def bind(self, call: e.Expr, name: str, span: Span) -> e.Var:
-        """`name = call`."""
-        var = e.Var(self.names.take(name), call.type, span)
+        """`name = call`; a later value of the same tensor keeps the name (printing tells them apart)."""
+        var = e.Var(name, call.type, span)
         self.out.append(s.AssignStmt(var, call, span, leading_comments=self.comments))
         self.comments = ()
         return var
