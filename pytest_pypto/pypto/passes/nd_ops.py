@@ -324,7 +324,7 @@ def transpose(f: Flattener, stmt: s.AssignStmt, call: e.Call) -> e.Expr:
 def _transposed(f: Flattener, page: e.Expr, call: e.Call) -> e.Call:
     assert isinstance(page.type, TileType)
     kwargs: dict[str, Any] = {"dtype": page.type.dtype, "target_memory": MemorySpace.Vec}
-    tmp = f.emit("tmp_tile", "tile.create", [e.MakeTuple(page.type.shape, call.span)], kwargs, call)
+    tmp = f.emit("transpose_tmp", "tile.create", [e.MakeTuple(page.type.shape, call.span)], kwargs, call)
     return create_op_call("tile.transpose", [page, e.index(0), e.index(1), tmp], call.kwargs, span=call.span)
 
 
