@@ -70,7 +70,7 @@ class _Specialiser:
             return None
         self.called.add(name)
         wanted = [_for_param(p, a) for p, a in zip(func.params, args, strict=False)]
-        key = tuple(None if w is None else tuple(key_of(x) for x in w) for w in wanted)
+        key = tuple(None if w is None else tuple(_key(x) for x in w) for w in wanted)
         found = self.variants.get((name, key))
         if found is None:
             found = self.make(func, wanted, self.new_name(name, key))
@@ -236,11 +236,9 @@ class _Caller(IRMutator):
         """The strides of the only argument of the result's shape that is a window."""
         if not isinstance(call.type, TensorType):
             return None
-        shape = [key_of(x) for x in call.type.shape]
+        shape = [_key(x) for x in call.type.shape]
         same = [
-            self.of(a)
-            for a in call.args
-            if isinstance(a.type, TensorType) and [key_of(x) for x in a.type.shape] == shape
+            self.of(a) for a in call.args if isinstance(a.type, TensorType) and [_key(x) for x in a.type.shape] == shape
         ]
         return same[-1] if same else None
 
@@ -327,4 +325,9 @@ def _window_strides(parent: tuple[e.Expr, ...], type_: TensorType, call: e.Call 
 def _same(a: Strides, b: Strides, type_: TensorType) -> bool:
     first = a if a is not None else strides_of(type_.shape)
     second = b if b is not None else strides_of(type_.shape)
-    return [key_of(x) for x in first] == [key_of(x) for x in second]
+    return [_key(x) for x in first] == [_key(x) for x in second]
+
+
+def _key(x: e.Expr) -> object:
+    value = e.const_value(x)
+    return key_of(x) if value is None else value
