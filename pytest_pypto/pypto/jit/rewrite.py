@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 from ..language.parser.constants import NotConstant, evaluate
 from ..language.parser.context import Ctx
+from ..language.parser.diagnostics import ParserTypeError
 from ..language.parser.names import MISSING
 from .params import bind_call, dynamic_name
 from .renaming import ROOT, Block, Names, _targets, stored
@@ -37,10 +38,11 @@ _SUBMITS = ("submit", "spmd_submit")
 
 @dataclass(frozen=True)
 class Callee:
-    """A jit function that another one calls: its name in the program, and its parameters in order."""
+    """A jit function that another one calls: its name in the program, its parameters in order, and their defaults."""
 
     name: str
     params: tuple[str, ...]
+    defaults: Mapping[str, int | float | bool] = field(default_factory=dict)
 
 
 @dataclass
@@ -220,8 +222,9 @@ class Rewriter(ast.NodeTransformer):
         if path is not None and path[0] == "pl" and path[1] in _SUBMITS and node.args:
             first = node.args[0]
             if isinstance(first, ast.Name) and first.id in self.facts.callees:
-                rest = [self.visit(a) for a in node.args[1:]]
-                member = _member(first, self.facts.callees[first.id].name)
+                callee = self.facts.callees[first.id]
+                rest = [self.visit(a) for a in self._arguments(callee, node, node.args[1:], {})]
+                member = _member(first, callee.name)
                 made = ast.Call(func, [member, *rest], [self.visit(k) for k in node.keywords])
                 return ast.copy_location(made, node)
         if isinstance(func, ast.Name) and func.id == "len" and len(node.args) == 1 and self._is_shape(node.args[0]):
@@ -238,17 +241,41 @@ class Rewriter(ast.NodeTransformer):
     def _callee(self, node: ast.Call, func: ast.Name) -> ast.expr:
         """`k(a, out=o)` as `self.k(a, o)`: arguments in the order of the parameters."""
         callee = self.facts.callees[func.id]
-        order = callee.params
-        args, keywords = list(node.args), {k.arg: k.value for k in node.keywords if k.arg in order}
-        rest = [k for k in node.keywords if k.arg not in order]
-        for name in order[len(args) :]:
-            if name not in keywords:
-                break
-            args.append(keywords.pop(name))
-        left = [ast.keyword(name, value) for name, value in keywords.items()]
-        keywords_made = [ast.copy_location(ast.keyword(k.arg, self.visit(k.value)), k.value) for k in (*rest, *left)]
-        made = ast.Call(_member(func, callee.name), [self.visit(a) for a in args], keywords_made)
+        named = {k.arg: k.value for k in node.keywords if k.arg is not None and k.arg in callee.params}
+        rest = [k for k in node.keywords if k.arg not in callee.params]
+        args = self._arguments(callee, node, node.args, named)
+        keywords = [ast.copy_location(ast.keyword(k.arg, self.visit(k.value)), k.value) for k in rest]
+        made = ast.Call(_member(func, callee.name), [self.visit(a) for a in args], keywords)
         return ast.copy_location(made, node)
+
+    def _arguments(
+        self, callee: Callee, node: ast.Call, given: Sequence[ast.expr], named: Mapping[str, ast.expr]
+    ) -> list[ast.expr]:
+        """One argument per parameter; defaults that are numbers are written out.
+
+        Raises:
+            ParserTypeError: too many, too few, or one given twice.
+        """
+        names = callee.params
+        if any(isinstance(a, ast.Starred) for a in given):
+            self._refuse(node, f"{callee.name}() takes no starred arguments")
+        if len(given) > len(names):
+            self._refuse(node, f"{callee.name}() takes {len(names)} arguments but {len(given)} were given")
+        args = list(given)
+        for name in names[: len(given)]:
+            if name in named:
+                self._refuse(node, f"{callee.name}() got multiple values for argument '{name}'")
+        for name in names[len(given) :]:
+            if name in named:
+                args.append(named[name])
+            elif name in callee.defaults:
+                args.append(_number_node(callee.defaults[name], node))
+            else:
+                self._refuse(node, f"{callee.name}() missing argument '{name}'")
+        return args
+
+    def _refuse(self, node: ast.Call, message: str) -> NoReturn:
+        self.ctx.fail(ParserTypeError, message, node, "pass one argument per parameter of the jit function")
 
     # shapes ----------------------------------------------------------------------------------------------------------
 
@@ -326,6 +353,10 @@ def _is_len(node: ast.Call) -> bool:
 
 def _last(node: ast.expr) -> str:
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _number_node(value: int | float | bool, at: ast.AST) -> ast.expr:
+    return ast.copy_location(ast.Constant(value), at)
 
 
 def _member(at: ast.Name, name: str) -> ast.expr:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import inspect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -199,8 +200,6 @@ class Specializer:
         ctx = self._context(use.jit)
         if use.busy:
             ctx.fail(ParserSyntaxError, f"jit function '{name}' calls itself", use.jit.source.node, "use a loop")
-        if len(args) != len(use.params):
-            return  # the parser reports the count
         types = {p.name: self._argument_type(ctx, p, a) for p, a in zip(use.params.values(), args, strict=True)}
         if use.function is None:
             self._parse(use, types, {})
@@ -262,10 +261,13 @@ class Specializer:
         tensors = {n: x for n, x in types.items() if isinstance(x, t.TensorType)}
         extents: dict[str, Extents] = {n: [e.const_value(d) for d in x.shape] for n, x in tensors.items()}
         dtypes = {n: x.dtype.name for n, x in tensors.items()}
-        callees = {
-            alias: Callee(j.__name__, tuple(self.uses[j.__name__].params)) for alias, j in self.callees(use.jit).items()
-        }
+        callees = {alias: self._callee(j) for alias, j in self.callees(use.jit).items()}
         return Facts(scalars, extents, dtypes, callees)
+
+    def _callee(self, jit: JITFunction) -> Callee:
+        python = inspect.signature(jit.func).parameters
+        defaults = {n: p.default for n, p in python.items() if isinstance(p.default, (int, float))}
+        return Callee(jit.__name__, tuple(self.uses[jit.__name__].params), defaults)
 
     def _annotate(
         self, node: ast.FunctionDef, use: _Use, types: dict[str, t.Type], returns: list[ast.expr | str] | None
