@@ -6,7 +6,6 @@ Nothing here imports torch, numpy or PyPTO before a test asks for a fixture that
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 
 from pytest_pypto import hookspec, markers, options, selection, toolchain
 from pytest_pypto.collector import ReportCollector, Totals
+from pytest_pypto.global_state import GlobalState
 from pytest_pypto.selection import Variant
 
 
@@ -28,6 +28,7 @@ class State:
         self.toolchain: toolchain.Toolchain | None = None
         self.tools: Any = None
         self.build_dir: Path | None = None
+        self.process = GlobalState()
 
 
 STATE = pytest.StashKey[State]()
@@ -161,25 +162,14 @@ def pytest_report_collectionfinish(config: pytest.Config) -> str | list[str]:
 # Tests
 
 
-def _reset_global_state() -> None:
-    """Forget the selected architecture and open pass contexts, if anything of PyPTO is loaded at all."""
-    backend = sys.modules.get("pypto.backend")
-    if backend is not None and hasattr(backend, "reset_for_testing"):
-        backend.reset_for_testing()
-    passes = sys.modules.get("pypto.pypto_core.passes") or sys.modules.get("pypto.passes")
-    context = getattr(passes, "PassContext", None)
-    while context is not None and (open_one := context.current()) is not None:
-        open_one.__exit__(None, None, None)
-
-
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtest_setup() -> None:
-    _reset_global_state()
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    state_of(item.config).process.before_test()
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown() -> None:
-    _reset_global_state()
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    state_of(item.config).process.after_test()
 
 
 # ---------------------------------------------------------------------------------------------------------------

@@ -120,7 +120,10 @@ BAD_TESTS = [
     ),
     ("pypto_check(compiled, inputs, golden, rtol=-1)", "pypto: rtol=-1 is no tolerance: give a finite number >= 0"),
     ("pypto_check(compiled, inputs, golden, atol='x')", "pypto: atol='x' is no tolerance: *"),
-    ("pypto_compile(program(), platfrom='a5sim')", "pypto: RunConfig has no field 'platfrom'; its fields are platform, arch, *"),
+    (
+        "pypto_compile(program(), platfrom='a5sim')",
+        "pypto: RunConfig has no field 'platfrom'; its fields are platform, arch, *",
+    ),
     ("pypto_compile(3)", "pypto: pypto_compile takes a @pl.program or a @pl.jit kernel, got int"),
     ("pypto_compile(program(), 1)", "pypto: pypto_compile takes sample arguments for @pl.jit kernels only"),
     (
@@ -354,6 +357,7 @@ def test_a_damaged_cache_is_made_again_or_reported(pytester: pytest.Pytester, da
 def test_global_state_is_reset_around_each_test(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(
         """
+        import pypto
         from pypto import backend
         from pypto.pypto_core.passes import PassContext
 
@@ -361,6 +365,8 @@ def test_global_state_is_reset_around_each_test(pytester: pytest.Pytester) -> No
             assert not backend.is_backend_configured() and PassContext.current() is None
             backend.set_backend_type(backend.BackendType.Ascend950)
             PassContext([]).__enter__()
+            assert pypto.get_log_level() != pypto.LogLevel.NONE
+            pypto.set_log_level(pypto.LogLevel.NONE)
 
         test_two = test_one
         """
