@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from ..ir import expr as e
 from ..ir import stmt as s
 from ..ir.enums import FunctionType
 from ..ir.program import Function, Program
-from ..ir.visitor import IRMutator
+from ..ir.visitor import IRMutator, replace_call
+from .auto_derive_task_dependencies import LAYER_CANDIDATE, SCOPE_CANDIDATE
 from .base import FunctionPass
 from .properties import SPLIT_ORCH
 
@@ -16,7 +18,8 @@ from .properties import SPLIT_ORCH
 class MaterializeRuntimeScopes(FunctionPass):
     """Wraps the body of an Orchestration function, of its loops and of its branches in `with pl.scope():`.
 
-    Bodies inside a manual scope are left alone, and so are functions with `auto_scope=False`, which every function has
+    A function all of whose waits AutoDeriveTaskDependencies wrote down gets one manual scope instead. Bodies inside a
+    manual scope are left alone, and so are functions with `auto_scope=False`, which every function has
     afterwards. A yield or return stays inside the scope of its body.
     """
 
@@ -28,13 +31,26 @@ class MaterializeRuntimeScopes(FunctionPass):
         """The function with explicit scopes."""
         if func.func_type is not FunctionType.Orchestration or func.attrs.get("auto_scope") is False:
             return func
-        body = _scoped(_Wrapper().visit_stmt(func.body))
-        return func.with_(body=body, attrs=func.attrs | {"auto_scope": False})
+        attrs = {k: v for k, v in func.attrs.items() if k != LAYER_CANDIDATE} | {"auto_scope": False}
+        if LAYER_CANDIDATE in func.attrs:
+            body = _Unmarked().visit_stmt(func.body)
+            manual = s.RuntimeScopeStmt(True, body=body, span=body.span)
+            return func.with_(body=s.SeqStmts((manual,), body.span), attrs=attrs)
+        return func.with_(body=_scoped(_Wrapper().visit_stmt(func.body)), attrs=attrs)
 
 
 def _scoped(body: s.Stmt) -> s.Stmt:
     """The body inside an AUTO scope."""
     return s.SeqStmts((s.RuntimeScopeStmt(False, body=body, span=body.span),), body.span)
+
+
+class _Unmarked(IRMutator):
+    """Drops the marks of calls whose edges are written down."""
+
+    def visit_call(self, op: e.Call) -> e.Expr:
+        if SCOPE_CANDIDATE not in op.attrs:
+            return op
+        return replace_call(op, attrs={k: v for k, v in op.attrs.items() if k != SCOPE_CANDIDATE})
 
 
 class _Wrapper(IRMutator):
