@@ -1,4 +1,4 @@
-"""The oracle: `torch_codegen` turns IR into Python that computes the same, `validate_pass_ir_codegen_results` checks dumps.
+"""The oracle: `torch_codegen` makes Python of IR, `validate_pass_ir_codegen_results` checks pass dumps with it.
 
 Nothing here imports torch until a script runs.
 """

@@ -56,7 +56,9 @@ def _cut(source: str) -> Iterable[Piece]:
     lines = source.splitlines()
     body = ast.parse(source).body
     for k, node in enumerate(body):
-        if isinstance(node, ast.Expr) or (isinstance(node, ast.ImportFrom) and (node.level or node.module == "__future__")):
+        if isinstance(node, ast.Expr) or (
+            isinstance(node, ast.ImportFrom) and (node.level or node.module == "__future__")
+        ):
             continue
         last = node.end_lineno or node.lineno
         if k + 1 < len(body) and isinstance(body[k + 1], ast.Expr) and isinstance(node, (ast.Assign, ast.AnnAssign)):

@@ -22,7 +22,6 @@ _STORAGE = {
     DataType.UINT16: ("uint16", "int16"),
     DataType.UINT32: ("uint32", "int32"),
     DataType.UINT64: ("uint64",),
-    DataType.UINT8: ("int8",),
     DataType.FP8E4M3FN: ("float8_e4m3fn",),
     DataType.FP8E5M2: ("float8_e5m2",),
     DataType.FP8E8M0: ("float8_e8m0fnu", "uint8"),

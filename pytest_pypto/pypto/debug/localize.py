@@ -50,7 +50,12 @@ def record(node: Program | Function, tensors: Mapping[str, Any], entry: str | No
 
 
 def first_difference(
-    good: Program | Function, bad: Program | Function, tensors: Mapping[str, Any], rtol: float, atol: float, entry: str | None
+    good: Program | Function,
+    bad: Program | Function,
+    tensors: Mapping[str, Any],
+    rtol: float,
+    atol: float,
+    entry: str | None,
 ) -> str:
     """In words: the first variable of the bad stage whose values do not occur under its name in the good stage.
 

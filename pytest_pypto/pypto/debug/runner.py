@@ -15,7 +15,7 @@ from typing import Any
 
 from ..ir.program import Function, Program
 from . import catalog
-from .emit.function import FunctionText, Options
+from .emit.function import PLAIN, FunctionText, Options
 from .script import Script, write_script
 from .select import argument_key, select_entry_function
 
@@ -27,7 +27,7 @@ _places: dict[str, dict[int, str]] = {}
 Trace = Callable[[str, str, Any], None]
 
 
-def script_of(node: Program | Function, options: Options = Options()) -> Script:
+def script_of(node: Program | Function, options: Options = PLAIN) -> Script:
     """The script of a program, generated once while the program object is in use."""
     key = (id(node), options)
     if key not in _scripts:

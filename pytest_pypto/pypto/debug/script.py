@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..ir.program import Function, Program
 from .catalog import needed_by
 from .emit.exprs import ExprWriter
-from .emit.function import FunctionText, FunctionWriter, Options
+from .emit.function import PLAIN, FunctionText, FunctionWriter, Options
 from .names import NameTable
 from .plan.groups import Pair
 from .plan.plan import Plan
@@ -41,7 +41,7 @@ class Script:
         return found
 
 
-def write_script(node: Program | Function, options: Options = Options()) -> Script:
+def write_script(node: Program | Function, options: Options = PLAIN) -> Script:
     """The script of a program, or of a function on its own."""
     plan = Plan(node)
     functions = [FunctionWriter(plan, f, options).write() for f in plan.functions.values()]

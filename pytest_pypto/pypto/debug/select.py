@@ -26,7 +26,9 @@ def select_entry_function(node: Program | Function, entry: str | None = None) ->
     if entry is not None:
         named = node.get_function(entry)
         if named is None:
-            raise ValueError(f"Program '{node.name}' has no function '{entry}' (it has: {', '.join(f.name for f in functions)})")
+            raise ValueError(
+                f"Program '{node.name}' has no function '{entry}' (it has: {', '.join(f.name for f in functions)})"
+            )
         return named
     if len(functions) == 1:
         return functions[0]

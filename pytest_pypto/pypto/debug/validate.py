@@ -245,7 +245,9 @@ def _with_file(result: PassResult, notes: str) -> Exception:
         return AssertionError(text)
     if isinstance(error, UnsupportedOpError):
         return UnsupportedOpError(text)
-    return RuntimeError(text if isinstance(error, RuntimeError) else f"{result.file}: {type(error).__name__}: {error}{notes}")
+    return RuntimeError(
+        text if isinstance(error, RuntimeError) else f"{result.file}: {type(error).__name__}: {error}{notes}"
+    )
 
 
 def _check_arguments(tensors: Any, expected: Any, rtol: Any, atol: Any) -> None:

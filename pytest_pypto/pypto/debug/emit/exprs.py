@@ -70,7 +70,13 @@ class ExprWriter:
             given = x.operand.type
             same = isinstance(given, ScalarType) and _fits(given.dtype, x.dtype)
             return inner if same else f'_cast_scalar({inner}, "{x.dtype}")'
-        return f"(not {inner})" if isinstance(x, e.Not) else f"({x.symbol}{inner})" if isinstance(x, e.Neg) else f"(~{inner})"
+        return (
+            f"(not {inner})"
+            if isinstance(x, e.Not)
+            else f"({x.symbol}{inner})"
+            if isinstance(x, e.Neg)
+            else f"(~{inner})"
+        )
 
     def operand(self, x: e.Expr, packed: bool = True) -> Operand:
         """An operand of an operator."""
@@ -173,7 +179,11 @@ class ExprWriter:
         text = self.invoked(call.op.name, args, core_num_of(call))
         if callee is not None and not _returns(callee):
             text = self._outputs(text, callee, args)
-        outs = [] if callee is None else [a for a, d in zip(args, callee.param_directions) if d is not ParamDirection.In]
+        outs = (
+            []
+            if callee is None
+            else [a for a, d in zip(args, callee.param_directions, strict=False) if d is not ParamDirection.In]
+        )
         results = len(call.type.types) - 1 if isinstance(call.type, TupleType) else 1
         if call.predicate is not None:
             skipped = outs[0] if results == 1 and outs else _tuple(outs[:results])
@@ -199,7 +209,9 @@ class ExprWriter:
     def _fresh(self, param: e.Var) -> str:
         type_ = param.type
         if not isinstance(type_, ShapedType):
-            raise ValueError(f"submit of a kernel leaves out the argument '{param.name_hint}', which is no tensor; pass it")
+            raise ValueError(
+                f"submit of a kernel leaves out the argument '{param.name_hint}', which is no tensor; pass it"
+            )
         return f"torch.zeros({_tuple([self.text(d) for d in type_.shape])}, dtype={torch_name(type_.dtype)})"
 
 

@@ -33,6 +33,10 @@ class Options:
     trace: bool = False
 
 
+PLAIN = Options()
+"""A script that only computes."""
+
+
 @dataclass(frozen=True)
 class FunctionText:
     """The lines of one function, and the source place of each (line number from 0)."""

@@ -86,7 +86,9 @@ def _ci(site: Site) -> str:
     count = site.args[1].items[-1] if site.args[1].items else f"{site[1]}[-1]"
     start, step = site[0], -1 if site.kwargs.get("descending") else 1
     value = site.args[0].constant
-    first, stop = (str(value), f"{value} + {count}") if value is not None else (f"int({start})", f"int({start}) + {count}")
+    first, stop = (
+        (str(value), f"{value} + {count}") if value is not None else (f"int({start})", f"int({start}) + {count}")
+    )
     stop = stop if step == 1 else stop.replace(" + ", " - ")
     text = f"torch.arange({first}, {stop}, {step}).to({torch_name(_dtype(site))}).reshape({site[1]})"
     return settle(text, _dtype(site))

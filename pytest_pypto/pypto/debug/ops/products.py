@@ -21,7 +21,7 @@ def _factor(site: Site, k: int, trans: bool = False) -> str:
     if trans and site.partial(k):
         text = f"_transpose({site[k]}, -2, -1)"
     dtype = site.args[k].dtype
-    if dtype is None or torch_name(dtype) in ("torch.float32", "torch.int32") and dtype is not DataType.UINT16:
+    if dtype is None or (torch_name(dtype) in ("torch.float32", "torch.int32") and dtype is not DataType.UINT16):
         return text
     wide = ".float()" if dtype.is_float() else ".to(torch.int32)"
     if site.partial(k):

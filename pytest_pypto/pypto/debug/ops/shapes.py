@@ -100,8 +100,10 @@ def _reinterpret(site: Site) -> str:
     if source in _WIDE or dtype in _WIDE:
         text = _narrow(site, source)
         shape = f", {site[1]}" if site.given(1) else ""
-        return f'_held(_reinterpret({text}, {_native(dtype)}{shape}), "{dtype}")' if dtype in _WIDE else (
-            f"_reinterpret({text}, {torch_name(dtype)}{shape})"
+        return (
+            f'_held(_reinterpret({text}, {_native(dtype)}{shape}), "{dtype}")'
+            if dtype in _WIDE
+            else (f"_reinterpret({text}, {torch_name(dtype)}{shape})")
         )
     shape = f", {site[1]}" if site.given(1) else ""
     return f"_reinterpret({site[0]}, {torch_name(dtype)}{shape})"

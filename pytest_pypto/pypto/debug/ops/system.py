@@ -72,7 +72,18 @@ def _popped(site: Site, text: str) -> str:
 
 
 _NO_OPS = (
-    *("sync_src", "sync_dst", "sync_set", "sync_wait", "set_ffts", "bar_v", "bar_m", "bar_all", "fence", "cacheinvalid"),
+    *(
+        "sync_src",
+        "sync_dst",
+        "sync_set",
+        "sync_wait",
+        "set_ffts",
+        "bar_v",
+        "bar_m",
+        "bar_all",
+        "fence",
+        "cacheinvalid",
+    ),
 )
 
 

@@ -177,7 +177,7 @@ def both(name: str) -> tuple[str, str]:
 
 def wrapped(text: str) -> str:
     """`text` so that an attribute can be taken of it."""
-    plain = text.isidentifier() or text.endswith(")") and not text.startswith("(-") and _one_call(text)
+    plain = text.isidentifier() or (text.endswith(")") and not text.startswith("(-") and _one_call(text))
     return text if plain else f"({text})"
 
 

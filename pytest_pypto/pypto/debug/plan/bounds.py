@@ -42,7 +42,7 @@ class Bounds:
         for param, arg in zip(callee.params if callee else (), call.args, strict=False):
             if isinstance(param.type, ScalarType):
                 given = self._defs.setdefault(param, [None])
-                self._defs[param] = [x for x in given if x is not None] + [arg]
+                self._defs[param] = [*(x for x in given if x is not None), arg]
 
     def of(self, x: e.Expr) -> Range:
         """The range of an expression."""

@@ -96,9 +96,7 @@ class _Walker:
         if isinstance(stmt, s.AssignStmt):
             self.use((stmt.value,), stmt.var)
             self.define(stmt.var, stmt.value)
-        elif isinstance(stmt, s.ForStmt):
-            self.loop(stmt)
-        elif isinstance(stmt, s.WhileStmt):
+        elif isinstance(stmt, (s.ForStmt, s.WhileStmt)):
             self.loop(stmt)
         elif isinstance(stmt, s.IfStmt):
             self.branch(stmt, targets)

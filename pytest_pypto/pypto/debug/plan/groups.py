@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from ...ir import expr as e
 from ...ir.enums import FunctionType
 from ...ir.program import Function
+from ...ir.stmt import SplitAivScopeStmt, SpmdScopeStmt
 from ...ir.types import ShapedType
 from ...ir.visitor import calls_in, walk_stmts
-from ...ir.stmt import SplitAivScopeStmt, SpmdScopeStmt
 from ..ops.system import split_mode_to_int
 from .bounds import core_num_of
 from .flow import Flow
@@ -108,8 +108,8 @@ def _pair(
     codes = sorted({split_mode_to_int(c.kwargs.get("split")) for f in (aic, aiv) for c in _transfers(f)})
     if 0 in codes and len(codes) > 1 and not dual:
         raise ValueError(
-            f"Conflicting cross-core split kwargs in group {group.name}: {codes}; a transfer without a split among split "
-            "ones needs the attribute dual_aiv_dispatch, so that it is known which lanes take part"
+            f"Conflicting cross-core split kwargs in group {group.name}: {codes}; a transfer without a split among "
+            "split ones needs the attribute dual_aiv_dispatch, so that it is known which lanes take part"
         )
     nonzero = [c for c in codes if c]
     split = nonzero[0] if nonzero else 0
@@ -142,7 +142,9 @@ def _extents(call: e.Call) -> tuple[int, ...] | None:
     return e.static_dims(type_.shape) if isinstance(type_, ShapedType) else None
 
 
-def waiting_functions(flows: Mapping[str, Flow], functions: Mapping[str, Function], pairs: Mapping[str, Pair]) -> set[str]:
+def waiting_functions(
+    flows: Mapping[str, Flow], functions: Mapping[str, Function], pairs: Mapping[str, Pair]
+) -> set[str]:
     """Kernels that contain transfers or barriers, and those that call such kernels."""
     found = {n for n, flow in flows.items() if any(call.op.name in _WAITING for call, _, _ in flow.calls)}
     syncing = {n for n, flow in flows.items() if any(call.op.name == "system.syncall" for call, _, _ in flow.calls)}

@@ -15,7 +15,9 @@ from .regions import Regions
 from .sharing import Sharing
 from .storage import Analysis, Storage, Summary, callee_of
 
-PRODUCTS = frozenset(f"{space}.{name}" for space in ("tensor", "tile") for name in ("matmul", "matmul_acc", "matmul_bias"))
+PRODUCTS = frozenset(
+    f"{space}.{name}" for space in ("tensor", "tile") for name in ("matmul", "matmul_acc", "matmul_bias")
+)
 _MASK_MAKERS = ("tile.cmp", "tile.cmps")
 _MASK_READERS = ("tile.sel", "tile.sels")
 
@@ -93,4 +95,3 @@ def _logical_masks(flow: Flow) -> set[e.Var]:
         if call.op.name in _MASK_READERS and isinstance(call.args[0], e.Var) and call.args[0] in made:
             made[call.args[0]] += 1
     return {v for v, reads in made.items() if reads == len(flow.uses.get(v, ()))}
-

@@ -109,7 +109,7 @@ class Regions:
             return any(isinstance(a, e.MakeTuple) for a in call.args[2:]) or self.of(call.args[1])
         if handler.writes is not None:
             return self.of(call.args[handler.writes])
-        if name.endswith("reshape") and len(call.args) > 2 or name == "tensor.transpose" and len(call.args) > 3:
+        if (name.endswith("reshape") and len(call.args) > 2) or (name == "tensor.transpose" and len(call.args) > 3):
             return True
         if name == "tensor.view" and len(call.args) > 2 and isinstance(call.args[2], e.MakeTuple):
             return True

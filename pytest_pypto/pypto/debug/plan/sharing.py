@@ -57,9 +57,7 @@ class Sharing:
         """Ids of the loads of a function that need no copy."""
         analysis, function = self.analyses[name], self.functions[name]
         readable = {
-            p
-            for k, p in enumerate(function.params)
-            if k not in self.written[name] and (name, k) not in self.aliased
+            p for k, p in enumerate(function.params) if k not in self.written[name] and (name, k) not in self.aliased
         }
         found = set()
         for call, _, var in analysis.flow.calls:

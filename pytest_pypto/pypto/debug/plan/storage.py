@@ -21,9 +21,7 @@ from .flow import Definition, Flow, Place, last_use, names_reached
 Root = e.Var | int
 """Where storage comes from: a parameter, or the id of the call that made it."""
 
-ACCUMULATING = frozenset(
-    {"tensor.matmul_acc", "tile.matmul_acc", "tile.batch_matmul_acc", "tile.matmul_mx_acc"}
-)
+ACCUMULATING = frozenset({"tensor.matmul_acc", "tile.matmul_acc", "tile.batch_matmul_acc", "tile.matmul_mx_acc"})
 """Operators that update their accumulator in place when it is a window of a larger one."""
 
 
@@ -147,7 +145,7 @@ class Analysis:
 
     def _writes(self) -> list[tuple[Place, e.Expr, e.Call | e.Submit]]:
         """Every write: its place, the target and the call."""
-        found = []
+        found: list[tuple[Place, e.Expr, e.Call | e.Submit]] = []
         for call, place, _ in self.flow.calls:
             handler = handler_of(call)
             if handler is not None and isinstance(call, e.Call):
@@ -167,7 +165,7 @@ class Analysis:
 
     def summary(self) -> Summary:
         """What the function does to its parameters."""
-        place = {param: k for k, param in enumerate(self.flow.function.params)}
+        place: dict[Root, int] = {param: k for k, param in enumerate(self.flow.function.params)}
         written = {place[r] for _, target, _ in self.writes for r in self.trace(target)[0] if r in place}
         declared = {k for k, d in enumerate(self.flow.function.param_directions) if d is not ParamDirection.In}
         count = max((len(values) for values in self.flow.returns), default=0)

@@ -174,7 +174,7 @@ def _two_lanes(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def in_turn(*args: Any) -> Any:
-        return [function(*args) for _ in _aiv_lanes(2)][0]
+        return next(function(*args) for _ in _aiv_lanes(2))
 
     return in_turn
 

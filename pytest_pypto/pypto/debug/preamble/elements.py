@@ -42,8 +42,10 @@ def _round_to_int(x: torch.Tensor, mode: str) -> torch.Tensor:
     raise ValueError(f"unknown rounding mode {mode!r}; use none, rint, round, floor, ceil, trunc or odd")
 
 
-def _float_to_int(x: torch.Tensor, dtype: torch.dtype, mode: str, limits: tuple[int, int] | None = None) -> torch.Tensor:
-    """Whole numbers of type `dtype`: rounded by `mode`, saturated to `limits` (default: those of `dtype`), NaN gives 0."""
+def _float_to_int(
+    x: torch.Tensor, dtype: torch.dtype, mode: str, limits: tuple[int, int] | None = None
+) -> torch.Tensor:
+    """Whole numbers of type `dtype`: rounded by `mode`, saturated to `limits` (by default its own), NaN gives 0."""
     low, high = limits or (torch.iinfo(dtype).min, torch.iinfo(dtype).max)
     wide = torch.nan_to_num(_round_to_int(x.double(), mode), nan=0.0, posinf=math.inf, neginf=-math.inf)
     out = wide.clamp(float(low), float(high))
@@ -68,7 +70,9 @@ def _round_float(x: torch.Tensor, name: str, mode: str) -> torch.Tensor:
     out = _round_to_int(wide / step, mode) * step
     out = torch.where(torch.isfinite(wide) & (wide != 0), out, wide)
     inward = {"trunc": torch.ones_like(wide, dtype=torch.bool), "floor": wide > 0, "ceil": wide < 0, "odd": wide != 0}
-    over = (torch.abs(out) > highest) & torch.isfinite(wide) & inward.get(mode, torch.zeros_like(wide, dtype=torch.bool))
+    over = (
+        (torch.abs(out) > highest) & torch.isfinite(wide) & inward.get(mode, torch.zeros_like(wide, dtype=torch.bool))
+    )
     return torch.where(over, torch.sign(wide) * highest, out)
 
 
@@ -168,7 +172,7 @@ def _unsigned(x: Any) -> Any:
 def _u64_divmod(a: torch.Tensor, b: Any, remainder: bool) -> torch.Tensor:
     """Quotient or remainder of 64-bit words taken as unsigned numbers; 0 when the divisor is 0."""
     divisor = b if isinstance(b, torch.Tensor) else torch.tensor(b, dtype=a.dtype)
-    left, right = torch.broadcast_tensors(a, divisor)
+    left, right = a.expand_as(a + divisor), divisor.expand_as(a + divisor)
     words = 1 << 64
 
     def one(x: int, y: int) -> int:
@@ -176,7 +180,7 @@ def _u64_divmod(a: torch.Tensor, b: Any, remainder: bool) -> torch.Tensor:
         value = 0 if y == 0 else (x % y if remainder else x // y)
         return value - words if value >= words // 2 else value
 
-    flat = [one(x, y) for x, y in zip(left.flatten().tolist(), right.flatten().tolist())]
+    flat = [one(x, y) for x, y in zip(left.flatten().tolist(), right.flatten().tolist(), strict=False)]
     return torch.tensor(flat, dtype=a.dtype).reshape(left.shape)
 
 

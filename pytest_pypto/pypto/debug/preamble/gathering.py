@@ -22,8 +22,10 @@ def _marked(pattern: int) -> tuple[int, int]:
 def _inside(what: str, index: torch.Tensor, extent: int) -> torch.Tensor:
     """`index` as int64, checked against `extent`."""
     flat = index.to(torch.int64)
-    if flat.numel() and not (0 <= int(flat.min()) and int(flat.max()) < extent):
-        raise IndexError(f"{what}: an index lies outside 0..{extent - 1} (smallest {int(flat.min())}, largest {int(flat.max())})")
+    if flat.numel() and not (int(flat.min()) >= 0 and int(flat.max()) < extent):
+        raise IndexError(
+            f"{what}: an index lies outside 0..{extent - 1} (smallest {int(flat.min())}, largest {int(flat.max())})"
+        )
     return flat
 
 
@@ -101,19 +103,28 @@ def _gather_row(
     lead = src.dim() - len(size)
     at = _coerce_shape(src_offset)
     base = src[at[:lead]] if lead > 0 else src
-    window = base[tuple(slice(o, o + s) for o, s in zip(at[len(at) - len(size) :], size))]
+    window = base[tuple(slice(o, o + s) for o, s in zip(at[len(at) - len(size) :], size, strict=False))]
     part = window.reshape(window.shape[-2:] if window.dim() > 2 else window.shape)
     part = part.mT if transpose else part
     to = _coerce_shape(dst_offset)[-part.dim() :]
-    target = dst[tuple(slice(o, o + s) for o, s in zip(to, part.shape))]
+    target = dst[tuple(slice(o, o + s) for o, s in zip(to, part.shape, strict=False))]
     if target.shape != part.shape or tuple(window.shape) != size:
-        raise IndexError(f"gather_row: window {size} does not fit (source {tuple(src.shape)}, target {tuple(dst.shape)})")
+        raise IndexError(
+            f"gather_row: window {size} does not fit (source {tuple(src.shape)}, target {tuple(dst.shape)})"
+        )
     target.copy_(part)
     return dst
 
 
 def _paged_gather(
-    src: torch.Tensor, indices: torch.Tensor, table: torch.Tensor, block: int, size: int, col: int, rows: int, trans: bool
+    src: torch.Tensor,
+    indices: torch.Tensor,
+    table: torch.Tensor,
+    block: int,
+    size: int,
+    col: int,
+    rows: int,
+    trans: bool,
 ) -> Any:
     """Row i is row `table[x // block] * block + x % block` of `src` for x = indices[i], columns `col` to `col + size`.
 

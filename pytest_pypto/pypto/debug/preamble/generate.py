@@ -11,7 +11,9 @@ import torch
 from .regions import _coerce_shape, _with_valid
 
 
-def _tri(diagonal: Any, shape: Iterable[Any], dtype: torch.dtype, upper: bool, valid: Iterable[Any] | None = None) -> Any:
+def _tri(
+    diagonal: Any, shape: Iterable[Any], dtype: torch.dtype, upper: bool, valid: Iterable[Any] | None = None
+) -> Any:
     """Ones on and below the diagonal (`upper`: on and above it), zeros elsewhere and outside the valid box."""
     rows, cols = _coerce_shape(shape)
     i, j = torch.arange(rows).unsqueeze(1), torch.arange(cols)
@@ -28,7 +30,7 @@ def _tri(diagonal: Any, shape: Iterable[Any], dtype: torch.dtype, upper: bool, v
 def _random_words(
     key: tuple[Any, Any], counter: tuple[Any, Any, Any, Any], shape: Iterable[Any], rounds: int
 ) -> torch.Tensor:
-    """Philox4x32 words (int64, 0 to 2**32 - 1) in row-major order; each block of four adds one to the 128-bit counter."""
+    """Philox4x32 words (int64, 0 to 2**32 - 1) in row-major order; every four add one to the 128-bit counter."""
     size = _coerce_shape(shape)
     blocks = -(-prod(size) // 4)
     low = 0xFFFFFFFF
@@ -39,9 +41,9 @@ def _random_words(
         p0 = [w * 0xD2511F53 for w in words[0]]
         p1 = [w * 0xCD9E8D57 for w in words[2]]
         words = [
-            [(p >> 32) ^ w ^ k0 for p, w in zip(p1, words[1])],
+            [(p >> 32) ^ w ^ k0 for p, w in zip(p1, words[1], strict=False)],
             [p & low for p in p1],
-            [(p >> 32) ^ w ^ k1 for p, w in zip(p0, words[3])],
+            [(p >> 32) ^ w ^ k1 for p, w in zip(p0, words[3], strict=False)],
             [p & low for p in p0],
         ]
         k0, k1 = (k0 + 0x9E3779B9) & low, (k1 + 0xBB67AE85) & low

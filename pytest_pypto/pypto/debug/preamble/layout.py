@@ -19,7 +19,7 @@ def _tensor_view(t: torch.Tensor, shape: Iterable[Any], is_dn: Any, valid: Itera
     """
     size = _coerce_shape(shape)
     if is_dn:
-        out = t.reshape(size[:-2] + (size[-1], size[-2])).mT
+        out = t.reshape((*size[:-2], size[-1], size[-2])).mT
     else:
         out = t.reshape(size) if tuple(t.shape) != size else t.view(size) if t.is_contiguous() else t[...]
     if valid is not None:
@@ -37,7 +37,7 @@ def _mapped_region(shape: tuple[int, ...], valid: tuple[int, ...], target: tuple
         return target
     if not all(valid):
         return (0,) * len(target)
-    units = [v for s, v in zip(shape, valid) if s != 1]
+    units = [v for s, v in zip(shape, valid, strict=False) if s != 1]
     if [s for s in shape if s != 1] == [s for s in target if s != 1]:
         rest = iter(units)
         return tuple(1 if s == 1 else next(rest) for s in target)
@@ -62,7 +62,7 @@ def _reshape(t: torch.Tensor, shape: Iterable[Any], valid: Iterable[Any] | None 
         out = _with_valid(out, _mapped_region(tuple(t.shape), own, size))
     if valid is None:
         return out
-    return _with_valid(out, [min(int(v), r) for v, r in zip(valid, _region(out))])
+    return _with_valid(out, [min(int(v), r) for v, r in zip(valid, _region(out), strict=False)])
 
 
 def _transpose(t: torch.Tensor, a: int, b: int, valid: Iterable[Any] | None = None) -> Any:
@@ -73,7 +73,9 @@ def _transpose(t: torch.Tensor, a: int, b: int, valid: Iterable[Any] | None = No
         return out
     swapped = list(_region(t))
     swapped[a], swapped[b] = swapped[b], swapped[a]
-    return _with_valid(out, swapped if valid is None else [min(int(v), s) for v, s in zip(valid, swapped)])
+    return _with_valid(
+        out, swapped if valid is None else [min(int(v), s) for v, s in zip(valid, swapped, strict=False)]
+    )
 
 
 def _concat(a: torch.Tensor, b: torch.Tensor) -> Any:
@@ -82,7 +84,7 @@ def _concat(a: torch.Tensor, b: torch.Tensor) -> Any:
     left, right = _region(a), _region(b)
     out[..., : left[-1]] = a[..., : left[-1]]
     out[..., left[-1] : left[-1] + right[-1]] = b[..., : right[-1]]
-    rows = tuple(min(x, y) for x, y in zip(left[:-1], right[:-1]))
+    rows = tuple(min(x, y) for x, y in zip(left[:-1], right[:-1], strict=False))
     return _with_valid(out, (*rows, left[-1] + right[-1]))
 
 
@@ -119,7 +121,7 @@ def _fit(t: torch.Tensor, shape: Iterable[Any]) -> Any:
     size = _coerce_shape(shape)
     if tuple(t.shape) == size:
         return t
-    if t.dim() != len(size) or any(have > want for have, want in zip(t.shape, size)):
+    if t.dim() != len(size) or any(have > want for have, want in zip(t.shape, size, strict=False)):
         raise ValueError(f"a tile of shape {tuple(t.shape)} arrived where {size} was declared")
     out = t.new_zeros(size)
     out[tuple(slice(0, s) for s in t.shape)] = t

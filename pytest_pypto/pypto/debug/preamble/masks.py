@@ -16,7 +16,7 @@ from .regions import _with_valid
 def _pack_mask(mask: torch.Tensor, like: torch.Tensor | None = None) -> Any:
     """The packed form of a bool tensor; valid columns follow from those of `like`, the compared operand."""
     cols = mask.shape[-1]
-    width = -(-(-(-cols // 8)) // 32) * 32
+    width = (cols + 255) // 256 * 32
     bits = torch.zeros((*mask.shape[:-1], width * 8), dtype=torch.uint8)
     bits[..., :cols] = mask
     weights = torch.tensor([1, 2, 4, 8, 16, 32, 64, 128], dtype=torch.uint8)

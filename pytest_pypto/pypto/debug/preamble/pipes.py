@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from .regions import _copy_region_attrs, _region, _snapshot
+from .regions import _region, _snapshot
 from .state import _core, _get_runtime_cancel_event
 
 _PIPE_WAIT_TIMEOUT_SEC = 10.0
@@ -27,7 +27,8 @@ def _half(op: str, split: int, extent: int, lane_stride: int) -> tuple[int, int]
         return half, lane_stride
     if split in (1, 2) and extent % 2:
         raise ValueError(
-            f"{op}: split mode {split} needs an even extent, got {extent}; use the odd split modes 3 and 4 or a lane stride"
+            f"{op}: split mode {split} needs an even extent, got {extent}; "
+            "use the odd split modes 3 and 4 or a lane stride"
         )
     return half, half
 
@@ -39,7 +40,7 @@ def _cut(tile: torch.Tensor, split: int, lane_stride: int = 0, op: str = "push_t
     half, stride = _half(op, split, extent, lane_stride)
     whole = getattr(tile, "_pypto_full_shape", None)
     if whole is None and split in (1, 2) and stride == half:
-        return list(tile.clone().split(half, axis))
+        return list(torch.split(tile.clone(), half, axis))
     valid = _region(tile)[axis]
     cells = (min(valid, stride), min(max(valid - stride, 0), stride))
     if split in (3, 4) and cells[0] != cells[1] + 1:
@@ -96,7 +97,7 @@ class _Wait:
         """What the operation returns: the tile, merged or lane 0's when there are two; a push stores its parts."""
         pipes = self.pipes
         if self.free:
-            for key, part in zip(self.keys, self.tile):
+            for key, part in zip(self.keys, self.tile, strict=False):
                 pipes.put(key, part)
             return None
         tiles = [pipes.queues[k].popleft() for k in self.keys]
@@ -254,7 +255,7 @@ class _CrossCoreRuntime:
             wait.tile = parts
             return self._wait(wait)
         with pipes.condition:
-            for key, part in zip(keys, parts):
+            for key, part in zip(keys, parts, strict=False):
                 pipes.put(key, part)
             pipes.condition.notify_all()
         return None

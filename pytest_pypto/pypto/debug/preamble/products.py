@@ -25,7 +25,7 @@ def _matmul(a: torch.Tensor, b: torch.Tensor) -> Any:
 
 
 def _accumulate(acc: torch.Tensor, product: torch.Tensor, start: Any = False) -> Any:
-    """Add `product` to the storage of `acc` (with `start`, overwrite it), also when `acc` is a window; returns `acc`."""
+    """Add `product` to the storage of `acc` (with `start`, overwrite it), which may be a window; returns `acc`."""
     if start:
         acc.copy_(product)
     else:

@@ -59,11 +59,11 @@ def _part(a: torch.Tensor, b: torch.Tensor, op: str) -> Any:
 
     `op` is add, mul, max or min. Cells valid in neither operand stay zero.
     """
-    shape = torch.broadcast_shapes(a.shape, b.shape)
+    shape = torch.broadcast_shapes(a.shape, b.shape)  # type: ignore[no-untyped-call]
     out = torch.zeros(shape, dtype=torch.promote_types(a.dtype, b.dtype))
     left, right = (_stretched(x, shape) for x in (a, b))
     mine, other = tuple(slice(0, v) for v in left), tuple(slice(0, v) for v in right)
-    both = tuple(slice(0, min(x, y)) for x, y in zip(left, right))
+    both = tuple(slice(0, min(x, y)) for x, y in zip(left, right, strict=False))
     x, y = a.expand(shape), b.expand(shape)
     out[other] = y[other].to(out.dtype)
     out[mine] = x[mine].to(out.dtype)
@@ -74,5 +74,5 @@ def _part(a: torch.Tensor, b: torch.Tensor, op: str) -> Any:
 
 def _stretched(t: torch.Tensor, shape: Any) -> tuple[int, ...]:
     lead = len(shape) - t.dim()
-    pairs = zip((1,) * lead + tuple(t.shape), (1,) * lead + _region(t), shape)
+    pairs = zip((1,) * lead + tuple(t.shape), (1,) * lead + _region(t), shape, strict=False)
     return tuple(v if s == d else d for s, v, d in pairs)

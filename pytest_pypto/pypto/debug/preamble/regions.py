@@ -25,7 +25,7 @@ def _region(t: torch.Tensor) -> tuple[int, ...]:
 
 def _with_valid(t: Any, valid: Iterable[Any]) -> Any:
     """`t`, a fresh tensor, with the valid extents `valid` recorded on it."""
-    t._pypto_valid_shape = tuple(min(int(v), s) for v, s in zip(valid, t.shape))
+    t._pypto_valid_shape = tuple(min(int(v), s) for v, s in zip(valid, t.shape, strict=False))
     t._pypto_full_shape = tuple(t.shape)
     return t
 
@@ -47,7 +47,7 @@ def _copy_region_attrs(src: torch.Tensor, dst: Any) -> Any:
         lead = dst.dim() - len(valid)
         if lead < 0:
             return dst
-        pairs = list(zip((1,) * lead + tuple(src.shape), (1,) * lead + tuple(valid), dst.shape))
+        pairs = list(zip((1,) * lead + tuple(src.shape), (1,) * lead + tuple(valid), dst.shape, strict=False))
         valid = tuple(v if s == d else d for s, v, d in pairs)
         full = tuple(dst.shape)
     dst._pypto_valid_shape = valid
@@ -79,7 +79,7 @@ def _whole(t: torch.Tensor) -> torch.Tensor:
 def _set_validshape(t: torch.Tensor, rows: Any, cols: Any) -> Any:
     """Another name of the storage of the 2-D `t` whose valid part is `rows` x `cols`."""
     valid = (int(rows), int(cols))
-    if not all(0 <= v <= s for v, s in zip(valid, t.shape)):
+    if not all(0 <= v <= s for v, s in zip(valid, t.shape, strict=False)):
         raise ValueError(f"set_validshape: {valid} does not lie inside the shape {tuple(t.shape)}")
     return _with_valid(t.detach(), valid)
 
@@ -109,7 +109,7 @@ def _pad_scalar(t: torch.Tensor, mode: Any) -> Any:
 
 def _mask_valid_region(t: torch.Tensor, shapes: Iterable[Any], valid: Iterable[Any]) -> Any:
     """A copy of `t` with zeros outside the box `[0:valid]`."""
-    box = tuple(slice(0, min(int(v), int(s))) for s, v in zip(shapes, valid))
+    box = tuple(slice(0, min(int(v), int(s))) for s, v in zip(shapes, valid, strict=False))
     out = torch.zeros_like(t)
     out[box] = t[box]
     return out

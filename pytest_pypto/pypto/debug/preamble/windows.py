@@ -24,9 +24,9 @@ def _slab(what: str, t: torch.Tensor, offsets: tuple[int, ...], rank: int) -> tu
     if lead < 0 or len(offsets) not in (rank, t.dim()):
         raise ValueError(f"{what}: offsets {offsets} and a window of rank {rank} do not fit the shape {tuple(t.shape)}")
     first = offsets[:lead] if len(offsets) == t.dim() else (0,) * lead
-    if not all(0 <= o < s for o, s in zip(first, t.shape)):
+    if not all(0 <= o < s for o, s in zip(first, t.shape, strict=False)):
         raise IndexError(f"{what}: leading offsets {first} lie outside the shape {tuple(t.shape)}")
-    inner = t[first] if first else t
+    inner: Any = t[first] if first else t
     valid = getattr(t, "_pypto_valid_shape", None)
     if valid is not None:
         inner._pypto_valid_shape = valid[lead:]
@@ -41,11 +41,11 @@ def _read_window(
     base, at = _slab(what, t, offsets, len(shapes))
     if any(o < 0 for o in at):
         raise IndexError(f"{what}: negative offset in {offsets} on the shape {tuple(t.shape)}")
-    reach = [max(0, min(w, s - o)) for o, w, s in zip(at, shapes, _region(base))]
+    reach = [max(0, min(w, s - o)) for o, w, s in zip(at, shapes, _region(base), strict=False)]
     if valid is not None:
-        reach = [min(r, max(0, int(v))) for r, v in zip(reach, valid)]
-    inside = all(o + w <= s for o, w, s in zip(at, shapes, base.shape))
-    return base[tuple(slice(o, o + w) for o, w in zip(at, shapes))], tuple(reach), inside
+        reach = [min(r, max(0, int(v))) for r, v in zip(reach, valid, strict=False)]
+    inside = all(o + w <= s for o, w, s in zip(at, shapes, base.shape, strict=False))
+    return base[tuple(slice(o, o + w) for o, w in zip(at, shapes, strict=False))], tuple(reach), inside
 
 
 def _inner(t: torch.Tensor, offsets: Any, shapes: Any) -> Any:
@@ -63,7 +63,7 @@ def _inner(t: torch.Tensor, offsets: Any, shapes: Any) -> Any:
 def _tile_load(t: torch.Tensor, offsets: Any, shapes: Any, valid: Any = None, shared: bool = False) -> Any:
     """A fresh tile of extent `shapes` read from `t` at `offsets`; zeros outside its valid extents, which are recorded.
 
-    With `shared` the tile may be a view of `t`: the generator asks for it where neither is written while the tile lives.
+    With `shared` the tile may be a view of `t`; asked for where neither is written while the tile lives.
     """
     plain = _inner(t, offsets, shapes) if valid is None or valid == shapes else None
     if plain is not None:
@@ -149,9 +149,9 @@ def _write_window(what: str, out: torch.Tensor, src: torch.Tensor, offsets: Iter
     base, at = _slab(what, out, where, box.dim())
     if any(o < 0 for o in at):
         raise IndexError(f"{what}: negative offset in {where} on the shape {tuple(out.shape)}")
-    if any(o + e > s for o, e, s in zip(at, box.shape, base.shape)):
+    if any(o + e > s for o, e, s in zip(at, box.shape, base.shape, strict=False)):
         raise IndexError(f"{what}: box {tuple(box.shape)} at {where} leaves the shape {tuple(out.shape)}")
-    target = base[tuple(slice(o, o + e) for o, e in zip(at, box.shape))]
+    target = base[tuple(slice(o, o + e) for o, e in zip(at, box.shape, strict=False))]
     if atomic:
         target.add_(_converted(box, target.dtype).to(target.dtype))
     else:
@@ -166,9 +166,9 @@ def _union(valid: tuple[int, ...], at: tuple[int, ...], extent: tuple[int, ...])
     """The valid extents after a box was written: they grow along the axes where the box adjoins them."""
     if not all(valid):
         return extent if not any(at) else valid
-    if not any(at) and all(e >= v for e, v in zip(extent, valid)):
+    if not any(at) and all(e >= v for e, v in zip(extent, valid, strict=False)):
         return extent
-    over = [k for k, (v, o, e) in enumerate(zip(valid, at, extent)) if o + e > v]
+    over = [k for k, (v, o, e) in enumerate(zip(valid, at, extent, strict=False)) if o + e > v]
     if len(over) != 1 or at[over[0]] > valid[over[0]]:
         return valid
     grown = list(valid)
@@ -189,7 +189,7 @@ def _assemble(target: torch.Tensor, source: torch.Tensor, offsets: Iterable[Any]
 def _place(what: str, t: Any, index: Any) -> tuple[int, ...]:
     """`index` as a tuple of int that lies inside `t`."""
     at = _coerce_shape(index) if isinstance(index, (tuple, list)) else (int(index),)
-    if len(at) == t.dim() and all(0 <= i < s for i, s in zip(at, t.shape)):
+    if len(at) == t.dim() and all(0 <= i < s for i, s in zip(at, t.shape, strict=False)):
         return at
     raise IndexError(f"{what}: index {at} lies outside the shape {tuple(t.shape)}")
 
