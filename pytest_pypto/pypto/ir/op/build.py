@@ -36,7 +36,8 @@ def make(name: str, operands: Sequence[Any], keywords: Mapping[str, Any], span: 
     given = list(operands)
     while given and given[-1] is None and len(given) > spec.required:
         given.pop()
-    context = {"dtype": values.element_type(given), "typed": keywords.get("dtype")}
+    typed = keywords.get("dtype")
+    context = {"dtype": values.element_type(given), "typed": None if typed is None else values.dtype(typed, "dtype")}
     params = [*spec.params]
     if params and params[-1].variadic:
         params += [params[-1]] * (len(given) - len(params))

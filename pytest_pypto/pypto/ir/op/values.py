@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import expr as e
 from ..dtypes import FP32, INDEX, DataType
-from ..enums import CAST_MODES, MemorySpace, PadValue, PipeType
+from ..enums import CAST_MODES, MemorySpace, PadValue, PipeType, TensorLayout, TileLayout
 from ..op_table import OpSpec, Param
 from ..span import Span
 from ..types import ArrayType, ScalarType, TensorType, TileType, UnknownType
@@ -225,7 +225,20 @@ def keyword(name: str, kind: str, value: Any) -> Any:
         return _named(value, _OUT_OF_BOUNDS, name)
     if kind == "int":
         return _int(name, value)
+    class_, words = _CLASSES[kind]
+    if not isinstance(value, class_):
+        raise TypeError(f"{name} must be {words}, got {value!r}")
     return value
+
+
+_CLASSES: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "bool": (bool, "True or False"),
+    "str": (str, "a string"),
+    "float": ((int, float), "a number"),
+    "space": (MemorySpace, "a memory space such as pl.Mem.Vec"),
+    "layout": (TensorLayout, "a tensor layout such as pl.TensorLayout.NZ"),
+    "tile_layout": (TileLayout, "a tile layout such as pl.TileLayout.row_major"),
+}
 
 
 def _int(name: str, value: Any) -> int:

@@ -141,6 +141,13 @@ def broadcast(i: Inference, a: Dims, b: Dims) -> Dims:
     return tuple(result)
 
 
+def last(i: Inference, dims: Dims) -> Expr:
+    """The last extent; operands without one are refused."""
+    if not dims:
+        i.fail("requires operands of rank 1 or more, but got []")
+    return dims[-1]
+
+
 def axis(i: Inference, value: int, rank: int) -> int:
     """A possibly negative axis as an index into the shape."""
     if not -rank <= value < rank:

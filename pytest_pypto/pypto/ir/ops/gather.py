@@ -13,6 +13,7 @@ from .common import (
     Dims,
     Facts,
     axis,
+    last,
     op,
     require_dtype,
     require_same_dtype,
@@ -48,10 +49,10 @@ def _sort32(i: Inference) -> Type:
     require_dtype(i, a.dtype, _FLOATS)
     if isinstance(a, TensorType):
         require_dtype(i, idx.dtype, (DataType.UINT32,), "index type")
-        columns = const_value(a.shape[-1])
+        columns = const_value(last(i, a.shape))
         if not x.all_equal(a.shape, idx.shape) or (columns or 32) % 32:
             i.fail(f"requires equal shapes with 32, 64, ... columns, but got {x.text(a.shape)} and {x.text(idx.shape)}")
-    return _made(i, (*a.shape[:-1], x.mul(a.shape[-1], index(2))), a.dtype)
+    return _made(i, (*a.shape[:-1], x.mul(last(i, a.shape), index(2))), a.dtype)
 
 
 def _merge_one(i: Inference) -> Type:
@@ -71,7 +72,7 @@ def _merge_lists(i: Inference) -> Type:
         return tile(lists[-1].shape, first.dtype)
     columns: Expr = index(0)
     for one in lists:
-        columns = x.add(columns, one.shape[-1])
+        columns = x.add(columns, last(i, one.shape))
     return tensor((*first.shape[:-1], columns), first.dtype)
 
 
@@ -159,7 +160,7 @@ def _gather_compare(i: Inference) -> Type:
 def _gatherb(i: Inference) -> Type:
     a, offset = i.tile(0), i.tile(1)
     require_dtype(i, offset.dtype, (DataType.UINT32,), "offset type")
-    columns = const_value(offset.shape[-1])
+    columns = const_value(last(i, offset.shape))
     if columns is None or columns <= 0 or columns % 8:
         i.fail(f"requires offset columns that are a positive multiple of 8, but got {x.text(offset.shape)}")
     dtype = i.kwargs.get("output_dtype") or a.dtype
@@ -195,7 +196,7 @@ def _mgather(i: Inference) -> Type:
     shape, valid = idx.shape, idx.valid_shape
     if by_row:
         count, live = x.volume(idx.shape), x.volume(idx.valid_shape)
-        shape, valid = (count, mem.shape[-1]), (live, mem.valid_shape[-1])
+        shape, valid = (count, last(i, mem.shape)), (live, mem.valid_shape[-1])
     extra = [k for k in range(2, len(i.args)) if not (k == 2 and isinstance(i.args[k].type, TensorType))]
     if extra:
         valid = i.dims(extra[0])
@@ -320,7 +321,7 @@ def _scattering() -> None:
     operands = "input:tensor index:tensor src:tensor"
     op("tensor.scatter_update", operands, _scatter_update, kw, category=GATHER, doc=doc)
     operands = "input:tile@Vec index:tile@Vec src:tile@Vec"
-    op("tile.scatter_update", operands, _scatter_update, kw, category=GATHER, space_from=0, inplace=0, doc=doc)
+    op("tile.scatter_update", operands, _scatter_update, kw, category=GATHER, space_from=0, no_alias=(1, 2), doc=doc)
     op(
         "tile.mscatter",
         "src:tile@Vec idx:tile@Vec output_tensor:tensor",

@@ -12,6 +12,7 @@ from .common import (
     Dims,
     broadcast,
     dtype_kwarg,
+    last,
     op,
     promote,
     require_dtype,
@@ -158,7 +159,7 @@ def _tensor_cmp(i: Inference) -> Type:
 def _mask(i: Inference) -> Type:
     a = i.tile(0)
     shape = a.shape if isinstance(i.args[1].type, ScalarType) else broadcast(i, a.shape, i.tile(1).shape)
-    columns = x.mul(x.ceil_div(x.ceil_div(shape[-1], 8), 32), index(32))
+    columns = x.mul(x.ceil_div(x.ceil_div(last(i, shape), 8), 32), index(32))
     valid = a.valid_shape if x.all_equal(a.shape, shape) else grown_valid(a, shape) or shape
     return tile(
         (*shape[:-1], columns), DataType.UINT8, (*valid[:-1], x.ceil_div(valid[-1], 8)), like=_with_shape(a, shape)

@@ -17,6 +17,7 @@ from .common import (
     dtype_kwarg,
     is_full,
     is_one,
+    last,
     op,
     promote,
     require_dtype,
@@ -266,6 +267,7 @@ def _reinterpret(i: Inference) -> Type:
 
 def _rescaled(i: Inference, a: TensorType | TileType, dtype: DataType) -> tuple[Dims, Dims]:
     """Shape and valid shape with the contiguous axis rescaled by the ratio of element sizes."""
+    last(i, a.shape)
     old, new = a.dtype.get_byte(), dtype.get_byte()
     k = len(a.shape) - 1
     if isinstance(a, TileType) and a.get_effective_tile_view().blayout is TileLayout.col_major and k >= 1:
