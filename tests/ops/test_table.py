@@ -17,6 +17,10 @@ _OPTIONAL_HERE = {("pld.tile.remote_load", "valid_shape")}
 """Operands that printed programs leave out although the record requires them."""
 
 
+_WITH_A_BUFFER_OF_ITS_OWN = {"tile.scatter_update"}
+"""Listed as in place, but lowered to a selection between the input and what is scattered."""
+
+
 def _operands(record: dict[str, Any]) -> list[tuple[str, bool]]:
     plain = [p for p in record["params"] if not p["kind"].startswith("kwarg")]
     made = [(p["name"], bool(p.get("optional")) or (record["op"], p["name"]) in _OPTIONAL_HERE) for p in plain]
@@ -39,7 +43,7 @@ def test_record(name: str) -> None:
     wanted = {k: {s.strip() for s in v.split(",")} for k, v in record.get("input_memory", {}).items()}
     found = {p.name: {s.name for s in p.spaces} for p in spec.params if p.spaces is not None}
     assert {k: v for k, v in found.items() if k in wanted} == wanted
-    if record.get("result_aliases_arg") is not None:
+    if record.get("result_aliases_arg") is not None and name not in _WITH_A_BUFFER_OF_ITS_OWN:
         assert spec.inplace == record["result_aliases_arg"]
     core = {"CUBE": "cube", "VECTOR": "vector"}.get(record.get("core_affinity", ""))
     assert core is None or spec.core in (core, None if name == "tile.alloc" else core)
