@@ -35,7 +35,7 @@ _MODULES: dict[str, str] = {
     "serialization": "serialize deserialize serialize_to_file deserialize_from_file",
     "analysis": "ParentStmtAnalysis ArgEffect WriteChannel get_op_arg_effect get_op_memory_spec get_op_write_channel "
     "op_has_declared_arg_effect op_has_declared_arg_effects",
-    "op_conversion": "ConversionContext op_conversion register_op_conversion register_op_conversion_custom "
+    "conversions": "ConversionContext op_conversion register_op_conversion register_op_conversion_custom "
     "has_op_conversion",
     "compiled_program": "CompiledProgram",
     "distributed_compiled_program": "DistributedCompiledProgram DistributedConfig",

@@ -116,6 +116,8 @@ class _Equal:
                 self.fail("free variable", a.name_hint, b.name_hint)
             self.at("type", a.type, b.type)
             self.pair(a, b)
+        else:
+            self.pair(a, b)
 
     def type(self, a: t.Type, b: t.Type) -> None:
         if a is b and not isinstance(a, (t.ShapedType, t.TupleType)):

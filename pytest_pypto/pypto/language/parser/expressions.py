@@ -142,7 +142,7 @@ _OPERATOR_HINTS = {
 
 def _binary(ctx: Ctx, node: ast.BinOp) -> Value:
     left, right = ctx.value(node.left), ctx.value(node.right)
-    if type(left) in _NUMBERS and type(right) in _NUMBERS:
+    if type(left) in (int, float) and type(right) in (int, float):
         return _fold(ctx, node, left, right)
     make = _SCALAR.get(type(node.op))
     if make is None and ctx.program.printed:
