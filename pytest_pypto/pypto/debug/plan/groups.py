@@ -165,13 +165,18 @@ def waiting_functions(
         found |= more
 
 
-def two_lane_functions(functions: Mapping[str, Function]) -> set[str]:
-    """Kernels, not yet taken apart, whose vector statements are written for one of two lanes."""
-    return {name for name, f in functions.items() if f.func_type is FunctionType.InCore and _is_two_lane(f)}
+def two_lane_functions(functions: Mapping[str, Function], pairs: Mapping[str, Pair]) -> set[str]:
+    """Kernels that run by themselves and whose vector statements are written for one of two lanes.
+
+    A kernel of both cores before it is taken apart, or one of the vector core only; the members of a group are run by
+    the group.
+    """
+    members = {pair.aiv for pair in pairs.values()}
+    return {name for name, f in functions.items() if name not in members and _is_two_lane(f)}
 
 
 def _is_two_lane(function: Function) -> bool:
-    if not function.attrs.get("split_aiv"):
+    if function.func_type not in (FunctionType.InCore, FunctionType.AIV) or not function.attrs.get("split_aiv"):
         return False
     return not any(isinstance(s, SplitAivScopeStmt) for s in walk_stmts(function.body))
 

@@ -31,7 +31,7 @@ class Plan:
         self.flows: dict[str, Flow] = {f.name: flow_of(f) for f in listed}
         self.pairs: dict[str, Pair] = pairs_of(self.functions) if isinstance(node, Program) else {}
         self.waiting = waiting_functions(self.flows, self.functions, self.pairs)
-        self.two_lane = two_lane_functions(self.functions)
+        self.two_lane = two_lane_functions(self.functions, self.pairs)
         self.launched = launched_functions(self.flows, self.functions)
         self.regions = Regions(self.flows, self.functions, Bounds(self.flows, self.functions))
         self.summaries: dict[str, Summary] = {}

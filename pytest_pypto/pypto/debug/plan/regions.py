@@ -13,6 +13,7 @@ from ...ir import expr as e
 from ...ir.program import Function
 from ...ir.structural import structural_equal
 from ...ir.types import ShapedType, TensorType, TileType, Type
+from ..ops.system import split_mode_to_int
 from .bounds import Bounds
 from .flow import Flow
 from .storage import callee_of, handler_of
@@ -72,7 +73,7 @@ class Regions:
 
     @staticmethod
     def _uneven(call: e.Call | e.Submit) -> bool:
-        return int(call.kwargs.get("split") or 0) in (3, 4) or bool(call.kwargs.get("lane_stride"))
+        return split_mode_to_int(call.kwargs.get("split")) in (3, 4) or bool(call.kwargs.get("lane_stride"))
 
     def of(self, x: e.Expr) -> bool:
         """True when the value of `x` may have a partial region."""
@@ -117,7 +118,7 @@ class Regions:
         return handler.result_partial(partials, [isinstance(a.type, ShapedType) for a in call.args])
 
     def _uneven_shard(self, call: e.Call) -> bool:
-        split = int(call.kwargs.get("split") or 0)
+        split = split_mode_to_int(call.kwargs.get("split"))
         if not split or not isinstance(call.args[0].type, ShapedType):
             return False
         shape = call.args[0].type.shape

@@ -174,7 +174,8 @@ def _two_lanes(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def in_turn(*args: Any) -> Any:
-        return next(function(*args) for _ in _aiv_lanes(2))
+        values = [function(*args) for _ in _aiv_lanes(2)]
+        return values.pop(0)
 
     return in_turn
 
