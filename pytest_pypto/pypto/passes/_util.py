@@ -12,13 +12,18 @@ from ..ir.types import Type
 from ..ir.visitor import exprs_of, walk_exprs, walk_stmts
 
 _ROLE = re.compile(r"__(?:[A-Za-z0-9]+_)*?(?:ssa|iter|rv|phi|tile|tmp|out|store|idx)(?:_v\d+)?$")
+_NAME = re.compile(r"\b[A-Za-z]\w*__\w+\b")
 
 
 class PassError(ValueError):
-    """A pass met something it cannot handle. The text begins with `file:line:col`; `span` is the place."""
+    """A pass met something it cannot handle.
+
+    The text begins with `file:line:col` and names variables as the author did; `span` is the place.
+    """
 
     def __init__(self, message: str, *places: Span | e.IRNode | None) -> None:
         self.span = place_of(*places)
+        message = _NAME.sub(lambda m: base_name(m[0]), message)
         super().__init__(f"{self.span}: {message}" if self.span.is_valid() else message)
 
 

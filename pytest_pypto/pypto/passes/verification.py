@@ -15,11 +15,14 @@ from .base import Pass
 from .diagnostic_types import Diagnostic, DiagnosticSeverity
 from .properties import AUTOMATIC, STANDALONE, STRUCTURAL, IRProperty, IRPropertySet
 from .verify_flow import FLOW_RULES
+from .verify_hosts import HOST_RULES
 from .verify_kernels import KERNEL_RULES
 from .verify_types import TYPE_RULES
 
 Rule = Callable[[Program], Iterable[Diagnostic]]
-RULES: dict[IRProperty, Rule] = {IRProperty[k]: v for k, v in (FLOW_RULES | TYPE_RULES | KERNEL_RULES).items()}
+RULES: dict[IRProperty, Rule] = {
+    IRProperty[k]: v for k, v in (FLOW_RULES | TYPE_RULES | KERNEL_RULES | HOST_RULES).items()
+}
 
 
 class VerificationError(ValueError):

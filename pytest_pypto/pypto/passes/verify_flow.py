@@ -10,6 +10,7 @@ from ..ir.enums import ForKind, FunctionType
 from ..ir.program import Function, Program
 from ..ir.span import Span
 from ..ir.visitor import defs_of, exprs_of, uses_of, walk_exprs, walk_stmts
+from ._util import type_vars
 from .diagnostic_types import Diagnostic, DiagnosticSeverity
 
 Rule = Callable[[Program], Iterable[Diagnostic]]
@@ -99,55 +100,72 @@ def _yield_places(body: s.SeqStmts) -> Iterator[Diagnostic]:
 
 
 class _Uses:
-    """Walks a function with the set of visible variables; names that only occur in types are symbols, not uses."""
+    """Walks a function with the visible variables; names that only occur in types are symbols, not uses."""
 
-    def __init__(self) -> None:
+    def __init__(self, known: set[e.Var]) -> None:
+        self.known = known
         self.found: list[Diagnostic] = []
+        self.added: list[e.Var] = []
 
-    def uses(self, expr: e.Expr, known: set[e.Var], span: Span) -> None:
+    def uses(self, expr: e.Expr, span: Span) -> None:
         for var in uses_of(expr):
-            if var not in known and not isinstance(var, (e.MemRef, e.WindowBuffer)):
+            if var not in self.known and not isinstance(var, (e.MemRef, e.WindowBuffer)):
                 text = f"variable '{var.name_hint}' is used before it is defined"
                 self.found.append(error("UseAfterDef", text, span, 401))
 
-    def body(self, body: s.Stmt | None, known: set[e.Var]) -> None:
-        """Check a body; `known` grows with its definitions."""
-        for stmt in s.stmts_of(body):
-            self.stmt(stmt, known)
+    def define(self, variables: Iterable[e.Var]) -> None:
+        for var in variables:
+            if var not in self.known:
+                self.known.add(var)
+                self.added.append(var)
 
-    def stmt(self, stmt: s.Stmt, known: set[e.Var]) -> None:
+    def inner(self, body: s.Stmt | None, variables: Iterable[e.Var] = ()) -> set[e.Var]:
+        """Check a body that sees `variables`; what it defines is forgotten afterwards, and returned."""
+        mark = len(self.added)
+        self.define(variables)
+        self.body(body)
+        gone = self.added[mark:]
+        del self.added[mark:]
+        self.known.difference_update(gone)
+        return set(gone)
+
+    def body(self, body: s.Stmt | None) -> None:
+        for stmt in s.stmts_of(body):
+            self.stmt(stmt)
+
+    def stmt(self, stmt: s.Stmt) -> None:
         if isinstance(stmt, s.WhileStmt):
-            roots: tuple[e.Expr, ...] = tuple(a.initValue for a in stmt.iter_args)
+            self.loop(stmt)
         else:
-            roots = exprs_of(stmt)
-        for root in roots:
-            self.uses(root, known, stmt.span)
+            for root in exprs_of(stmt):
+                self.uses(root, stmt.span)
         if isinstance(stmt, s.ForStmt):
-            self.body(stmt.body, known | {stmt.loop_var, *stmt.iter_args})
-        elif isinstance(stmt, s.WhileStmt):
-            inner = known | set(stmt.iter_args)
-            self.uses(stmt.condition, inner, stmt.span)
-            self.body(stmt.body, inner)
+            self.inner(stmt.body, (stmt.loop_var, *stmt.iter_args))
         elif isinstance(stmt, s.IfStmt):
-            self.body(stmt.then_body, set(known))
-            self.body(stmt.else_body, set(known))
+            then, other = self.inner(stmt.then_body), self.inner(stmt.else_body)
+            self.define(then & other)  # before ConvertToSSA a variable may be assigned in both branches
         elif isinstance(stmt, s.ScopeStmt):
-            self.body(stmt.body, known)
-        known.update(v for v in defs_of(stmt) if not isinstance(v, e.IterArg))
+            self.body(stmt.body)
+        self.define(v for v in defs_of(stmt) if not isinstance(v, e.IterArg))
+
+    def loop(self, stmt: s.WhileStmt) -> None:
+        for arg in stmt.iter_args:
+            self.uses(arg.initValue, stmt.span)
+        mark = len(self.added)
+        self.define(stmt.iter_args)
+        self.uses(stmt.condition, stmt.span)
+        self.inner(stmt.body)
+        gone = self.added[mark:]
+        del self.added[mark:]
+        self.known.difference_update(gone)
 
 
 def use_after_def(func: Function) -> list[Diagnostic]:
     """Every variable is defined before it is read, in a scope that is still open."""
-    walker = _Uses()
-    symbols = {v for t in _types(func) for d in getattr(t, "shape", ()) for v in uses_of(d)}
-    walker.body(func.body, set(func.params) | symbols)
+    symbols = {v for t in (*(p.type for p in func.params), *func.return_types) for v in type_vars(t)}
+    walker = _Uses(symbols | set(func.params))
+    walker.body(func.body)
     return walker.found
-
-
-def _types(func: Function) -> Iterator[object]:
-    for param in func.params:
-        yield param.type
-    yield from func.return_types
 
 
 # calls ------------------------------------------------------------------------------------------------------------

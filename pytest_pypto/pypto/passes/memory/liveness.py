@@ -104,7 +104,8 @@ class Liveness:
             buffer = self.buffer_of(var)
             if buffer is None:
                 continue
-            place = self.flow.defs[var]
+            filled, stmt = self._origin(var, stmt)
+            place = self.flow.defs[filled]
             life = Life(var, place.number, place.number)
             self._lives[var] = life
             buffer.lives.append(life)
@@ -116,6 +117,14 @@ class Liveness:
                 for operand in _no_alias(call, var.type, handler):
                     self._keep_apart(buffer, operand)
                 self._note_stages(buffer, call)
+
+    def _origin(self, var: e.Var, stmt: s.Stmt) -> tuple[e.Var, s.Stmt]:
+        """What fills a variable: an element of a pair is filled by the operator that gives the pair."""
+        value = stmt.value if isinstance(stmt, s.AssignStmt) else None
+        pair = value.tuple if isinstance(value, e.TupleGetItemExpr) else None
+        if isinstance(pair, e.Var) and pair in self.flow.assigned and isinstance(var.type, TileType):
+            return pair, self.flow.assigned[pair]
+        return var, stmt
 
     def _keep_apart(self, buffer: Buffer, operand: e.Expr) -> None:
         other = self.buffer_of(operand)

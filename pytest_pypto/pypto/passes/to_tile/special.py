@@ -47,8 +47,9 @@ def gather_compare(k: Kernel, call: e.Call, base: str, stmt: s.Stmt) -> e.Expr:
 
 @handles("scatter_mask")
 def scatter_mask(k: Kernel, call: e.Call, base: str, stmt: s.Stmt) -> e.Expr:
-    """The tile form names the destination first."""
+    """The tile form names the destination first and writes into it; the tensor is a value, so a copy is written."""
     source, dst = k.tile(call.args[0]), k.tile(call.args[1])
+    dst = k.emit("tile.move", [dst], {"target_memory": MemorySpace.Vec}, name=f"{base}__tile", span=call.span)
     return k.emit("tile.scatter_mask", [dst, source], call.kwargs, name=f"{base}__tile", span=call.span)
 
 
