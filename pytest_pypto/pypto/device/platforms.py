@@ -23,7 +23,8 @@ class Platform:
 
 
 _A2A3 = {"vec": 188416, "mat": 524288, "left": 65536, "right": 65536, "acc": 131072, "bias": 1024}
-_A5 = {"vec": 245760, "mat": 524288, "left": 65536, "right": 65536, "acc": 262144, "bias": 4096, "scaling": 8192}
+_A5 = {"vec": 245760, "mat": 524288, "left": 65536, "right": 65536, "acc": 262144, "bias": 4096}
+_A5 |= {"scaling_left": 4096, "scaling_right": 4096}
 
 PLATFORMS: Mapping[str, Platform] = {
     "a2a3": Platform("a2a3sim", "a2a3", _A2A3, clusters=24, replay_lanes=True, clock_hz=50_000_000),

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..findings import ADVICE, ERROR, Finding, FindingKind, Site
-from ..host.graph import overlap
 from ..machine.gm import GmArg, GmView
+from .boxes import meeting_pairs
 
 if TYPE_CHECKING:
     from ..host.session import Session
@@ -67,29 +67,9 @@ def window_of(view: GmView, offsets: tuple[int, ...], sizes: tuple[int, ...]) ->
     return GmArg(view.root, start, sizes, view.strides)
 
 
-def conflicts(a: Access, b: Access) -> bool:
-    """True when the two touch a common element and their order matters."""
-    if not (a.write or b.write) or (a.atomic and b.atomic):
-        return False
-    return meets(a.window, b.window)
-
-
-def meets(a: GmArg, b: GmArg) -> bool:
-    """True when two windows share an element; exact, also for windows of different strides."""
-    if not overlap(a, b):
-        return False
-    if a.strides == b.strides and (len(a.strides) == 1 or a.strides[-1] == 1):
-        return True
-    return bool(set(_elements(a)) & set(_elements(b)))
-
-
-def _elements(a: GmArg) -> Sequence[int]:
-    import numpy as np
-
-    spots = np.array([a.offset], np.int64)
-    for n, s in zip(a.shape, a.strides, strict=True):
-        spots = (spots[:, None] + np.arange(n, dtype=np.int64) * s).reshape(-1)
-    return [int(x) for x in spots]
+def matters(a: Access, b: Access) -> bool:
+    """True when the order of two overlapping accesses matters."""
+    return (a.write or b.write) and not (a.atomic and b.atomic)
 
 
 def before(a: Access, b: Access) -> bool:
@@ -119,10 +99,12 @@ def inner_races(run: RunContext, made: TaskRun) -> list[tuple[Access, Access]]:
 def _pairs(groups: list[list[Access]]) -> Iterator[tuple[Access, Access]]:
     for i, first in enumerate(groups):
         for second in groups[i + 1 :]:
-            for a in first:
-                for b in second:
-                    if (a.write or b.write) and conflicts(a, b) and not before(a, b) and not before(b, a):
-                        yield a, b
+            if not any(a.write for a in (*first, *second)):
+                continue
+            for m, n in meeting_pairs([a.window for a in first], [b.window for b in second]):
+                a, b = first[m], second[n]
+                if matters(a, b) and not before(a, b) and not before(b, a):
+                    yield a, b
 
 
 def report_inner(run: RunContext, made: TaskRun) -> None:
@@ -182,24 +164,25 @@ def summary(number: int, agents: Sequence[Agent]) -> TaskAccesses:
 
 
 def task_conflicts(session: Session) -> Iterator[tuple[Access, Access]]:
-    """Unordered conflicting accesses of different tasks."""
-    by_root: dict[int, list[TaskAccesses]] = {}
+    """Unordered conflicting accesses of different tasks, one pair per pair of tasks and buffer."""
+    by_root: dict[int, list[Access]] = {}
     for done in session.summaries:
-        for root in done.by_root:
-            by_root.setdefault(root, []).append(done)
+        for root, found in done.by_root.items():
+            by_root.setdefault(root, []).extend(found)
     graph = session.graph
-    for root, group in by_root.items():
-        if len(group) < 2 or not any(a.write for t in group for a in t.by_root[root]):
+    for group in by_root.values():
+        writes = [a for a in group if a.write]
+        if not writes or len({a.agent.task for a in group}) < 2:
             continue
-        for i, first in enumerate(group):
-            for second in group[i + 1 :]:
-                if graph.ordered(first.number, second.number):
-                    continue
-                found = next(
-                    ((a, b) for a in first.by_root[root] for b in second.by_root[root] if conflicts(a, b)), None
-                )
-                if found is not None:
-                    yield found
+        seen: set[tuple[int, int]] = set()
+        for m, n in meeting_pairs([a.window for a in writes], [b.window for b in group]):
+            a, b = writes[m], group[n]
+            pair = (min(a.agent.task, b.agent.task), max(a.agent.task, b.agent.task))
+            if pair[0] == pair[1] or pair in seen or not matters(a, b):
+                continue
+            if not graph.ordered(*pair):
+                seen.add(pair)
+                yield (a, b) if a.agent.task <= b.agent.task else (b, a)
 
 
 def task_races(run: RunContext, session: Session) -> None:

@@ -262,6 +262,7 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(
         ["pto.barrier", "pto.fence.barrier_all", "pto.cmo.cacheinvalid", "pto.sync.set", "pto.sync.wait"], _nothing
     ),
+    "pto.tget_scale_addr": _nothing,
     **dict.fromkeys(["pto.set_ffts", "pto.set_flag", "pto.wait_flag"], _nothing),
     **handles.HANDLERS,
     **globalops.HANDLERS,

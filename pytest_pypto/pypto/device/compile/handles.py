@@ -90,23 +90,25 @@ def base_tile(k: Builder, op: Op, typ: TileT, addr: int, vr: int, vc: int) -> Ti
 
     A memory that the core does not have is an error of the text; a handle beyond the capacity a finding.
     """
-    memory = k.memory.space(typ.loc)
+    memory = k.memory.space(typ.space)
     if memory is None:
-        k.fail(op, f"a {k.func.kind} kernel has no memory {typ.loc!r}; it has {', '.join(k.memory.spaces)}")
-    end, limit = addr + typ.nbytes, k.memory.platform.capacity.get(typ.loc, 0)
-    k.use(typ.loc, end)
+        k.fail(op, f"a {k.func.kind} kernel has no memory {typ.space!r}; it has {', '.join(k.memory.spaces)}")
+    end, limit = addr + typ.nbytes, k.memory.platform.capacity.get(typ.space, 0)
+    k.use(typ.space, end)
     if addr < 0:
         k.fail(op, f"the address {addr} of a tile is negative")
     if end > limit:
-        message = f"the tile takes bytes {addr}..{end - 1} of {typ.loc}, which has {limit} on {k.memory.platform.name}"
-        k.report(op, FindingKind.OUT_OF_BOUNDS, message, space=typ.loc, addresses=((addr, end),))
-        memory = k.memory.grow(typ.loc, end)
+        message = (
+            f"the tile takes bytes {addr}..{end - 1} of {typ.space}, which has {limit} on {k.memory.platform.name}"
+        )
+        k.report(op, FindingKind.OUT_OF_BOUNDS, message, space=typ.space, addresses=((addr, end),))
+        memory = k.memory.grow(typ.space, end)
     if addr % _alignment(typ):
         k.report(
             op,
             FindingKind.OUT_OF_BOUNDS,
-            f"the tile starts at byte {addr} of {typ.loc}, which is no multiple of {_alignment(typ)}",
-            space=typ.loc,
+            f"the tile starts at byte {addr} of {typ.space}, which is no multiple of {_alignment(typ)}",
+            space=typ.space,
             addresses=((addr, end),),
         )
     return Tile.at(memory, addr, typ, vr, vc, op.line)

@@ -145,8 +145,12 @@ class Popper:
     def __call__(self, ag: Any, cells: Any, ring: Ring, vr: int, vc: int) -> Tile:
         number, messages = ring.pop(ag)
         tile = self.retag(ag, self.slots[number % len(self.slots)], vr, vc)
-        for lane, m in enumerate(messages):
-            self._check(ag, m, tile, lane)
+        if self.split and max(ring.producers, ring.consumers) < 2:
+            self._tell_lane(
+                ag, messages[0], f"split = {self.split} divides a tile between two lanes, but one lane runs"
+            )
+        for m in messages:
+            self._check(ag, m, tile)
         if self.way == "c2v":
             data, holes = lane_part(messages[0], tile, ag.lane, self.split, self.stride)
         else:
@@ -157,7 +161,7 @@ class Popper:
         ag.moved(self.site, tile.vr * tile.vc)
         return tile
 
-    def _check(self, ag: Any, m: Message, tile: Tile, lane: int) -> None:
+    def _check(self, ag: Any, m: Message, tile: Tile) -> None:
         if m.split != self.split:
             self._tell_lane(ag, m, f"pops with split = {self.split} what was pushed with split = {m.split}")
         down = self.split in (1, 3)

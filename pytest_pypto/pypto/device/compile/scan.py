@@ -119,9 +119,9 @@ def _place(found: Scan, op: Op, cursor: dict[str, int], file: str) -> tuple[str,
     size = tile.nbytes * (typ.count if isinstance(typ, MultiT) else 1)
     given = op.groups.get("addr")
     if given is None:
-        addr = cursor.get(tile.loc, 0)
-        cursor[tile.loc] = _up(addr + size)
-        return tile.loc, (addr,), size
+        addr = cursor.get(tile.space, 0)
+        cursor[tile.space] = _up(addr + size)
+        return tile.space, (addr,), size
     values = possible(found, given[0])
     if values is None:
         raise DeviceError(
@@ -130,7 +130,7 @@ def _place(found: Scan, op: Op, cursor: dict[str, int], file: str) -> tuple[str,
             file=file,
             line=op.line,
         )
-    return tile.loc, tuple(sorted(values)), size
+    return tile.space, tuple(sorted(values)), size
 
 
 def possible(found: Scan, name: str, depth: int = 0) -> set[int] | None:

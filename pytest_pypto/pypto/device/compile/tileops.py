@@ -125,7 +125,7 @@ def _transition(shadow: Any, site: int, spec: OpSpec, b: Bind, name: str) -> Tra
         scratch=scratch if writes else [],
         copies=spec.copies,
         keeps=spec.keeps,
-        exempt=name in ("tfillpad", "tfillpad_expand", "texpands"),
+        exempt=name in ("tfillpad", "tfillpad_expand"),
         turned=name == "ttrans",
     )
     return made

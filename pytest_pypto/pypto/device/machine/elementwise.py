@@ -40,6 +40,8 @@ def spread(fn: Fn, out: Tile, operands: list[Tile | Any], integer: Fn | None = N
         not isinstance(x, Tile) or x.dtype == out.dtype for x in operands
     )
     if target is not None and plain and work == out.dtype:
+        if fn in (np.maximum, np.minimum):  # these take the result by keyword only
+            return partial(fn, *arrays, out=target)
         if isinstance(fn, np.ufunc):
             return partial(fn, *arrays, target)
         return lambda: target.__setitem__(..., fn(*arrays))

@@ -9,7 +9,7 @@ import numpy as np
 from ..platforms import Platform
 from .dtypes import Array
 
-CUBE_SPACES = ("mat", "left", "right", "acc", "bias", "scaling")
+CUBE_SPACES = ("mat", "left", "right", "acc", "bias", "scaling_left", "scaling_right")
 
 
 class CoreMemory:

@@ -48,7 +48,7 @@ class Tile:
     def at(cls, memory: Array, addr: int, typ: TileT, vr: int, vc: int, site: int = 0) -> Tile:
         """A tile of type `typ` at byte `addr` of `memory` (uint8)."""
         self = cls.__new__(cls)
-        self.space, self.addr, self.type = typ.loc, addr, typ
+        self.space, self.addr, self.type = typ.space, addr, typ
         self.dtype = numpy_type(typ.dtype)
         self.vr, self.vc, self.site = vr, vc, site
         self.root = (addr, addr + typ.nbytes)

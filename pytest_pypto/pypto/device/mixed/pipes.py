@@ -133,13 +133,12 @@ def joined(messages: list[Message], tile: Tile, split: int, stride: int | None) 
 
 def fill(tile: Tile, data: Array, holes: Array | None) -> Array | None:
     """Write the arrived elements into the slot; gives the undefined elements of the tile's valid box."""
-    rows, cols = min(data.shape[0], tile.type.rows), min(data.shape[1], tile.type.cols)
+    rows, cols = min(data.shape[0], tile.vr), min(data.shape[1], tile.vc)
     if rows and cols:
         change = converter(data.dtype, tile.dtype)
         tile.writer(rows, cols)(change(data[:rows, :cols]))
-    if rows >= tile.vr and cols >= tile.vc and holes is None:
+    if (rows, cols) == (tile.vr, tile.vc) and holes is None:
         return None
     missing = np.ones((tile.vr, tile.vc), np.bool_)
-    r, c = min(rows, tile.vr), min(cols, tile.vc)
-    missing[:r, :c] = False if holes is None else holes[:r, :c]
+    missing[:rows, :cols] = False if holes is None else holes[:rows, :cols]
     return missing if missing.any() else None

@@ -58,6 +58,7 @@ INS_OUTS: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
     "tscatter": ((1, 2), (1,)),
     "tsort32": ((2,), (1,)),
     "tmrgsort": ((2, 3, 4, 5), (1, 2)),
+    "tget_scale_addr": ((1, 2), (1,)),
     "mgather": ((2, 3), (1,)),
     "mscatter": ((2,), (1,)),
     "tmatmul": ((2,), (1,)),

@@ -64,6 +64,8 @@ def read_module(text: str, file: str = "<text>") -> Module:
 
 def _func(c: Cursor) -> Func:
     start = c.here
+    if start.kind == "end":
+        c.fail("the file ends inside the module; it is truncated")
     if not c.accept("func.func"):
         c.fail(f"expected func.func or '}}', found {start.text!r}")
     name = c.kind("symbol", "a function name (@name)")[1:]

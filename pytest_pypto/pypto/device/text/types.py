@@ -114,6 +114,13 @@ class TileT:
         return self.slayout != "none_box" and self.rows % br == 0 and self.cols % bc == 0
 
     @property
+    def space(self) -> str:
+        """The memory of the tile; the scales of left and right operands have one each, told apart by their layout."""
+        if self.loc != "scaling":
+            return self.loc
+        return "scaling_right" if self.slayout == "col_major" else "scaling_left"
+
+    @property
     def nbytes(self) -> int:
         """Bytes the tile occupies."""
         return self.rows * self.cols * itemsize(self.dtype)
