@@ -65,9 +65,9 @@ class _Liveness:
         elif isinstance(stmt, s.IfStmt):
             self.roots += expr_vars(stmt.condition)
             self.results(stmt.return_vars)
-            fed = tuple((v,) for v in stmt.return_vars)
-            self.scan(stmt.then_body, fed)
-            self.scan(stmt.else_body, fed)
+            results = tuple((v,) for v in stmt.return_vars)
+            self.scan(stmt.then_body, results)
+            self.scan(stmt.else_body, results)
         elif isinstance(stmt, (s.ForStmt, s.WhileStmt)):
             self.loop(stmt)
         else:

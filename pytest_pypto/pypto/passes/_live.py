@@ -89,7 +89,7 @@ class _Analysis:
 
     def loop(self, stmt: s.ForStmt | s.WhileStmt) -> _Flow:
         inner = self.flow_of(stmt.body)
-        local = set(stmt.iter_args)
+        local: set[e.Var] = set(stmt.iter_args)
         if isinstance(stmt, s.ForStmt):
             local.add(stmt.loop_var)
         assigned = {v: None for v in inner.assigned if v not in local}

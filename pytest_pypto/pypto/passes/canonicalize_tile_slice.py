@@ -178,7 +178,7 @@ class _Canonicalizer(IRMutator):
     def copy_space(self, found: _Slice, op: str, k: int) -> MemorySpace | None:
         """Where the window must be copied for operand k of an operator; None when the view will do."""
         if found.base.space is _M.Mat:
-            factors = _FACTORS.get(op, ())
+            factors: tuple[int, ...] = _FACTORS.get(op, ())
             return (_M.Left if k == factors[0] else _M.Right) if k in factors else None
         if found.base.space is not _M.Vec:
             return None

@@ -84,9 +84,9 @@ class _Placer(IRMutator):
     def visit_seq_stmts(self, op: s.SeqStmts) -> s.Stmt:
         return self.block(op, self.wants)
 
-    def _scope(self, op: s.ScopeStmt, **changes: object) -> s.Stmt:  # type: ignore[override]
+    def _scope(self, op: s.ScopeStmt, **changes: object) -> s.Stmt:
         body = self.block(op.body, self.wants)
-        made: s.Stmt = op if body is op.body else replace(op, body=body)  # type: ignore[type-var, arg-type]
+        made: s.Stmt = op if body is op.body else replace(op, body=body)  # type: ignore[type-var]
         return made
 
     # moves -----------------------------------------------------------------------------------------------------

@@ -82,8 +82,9 @@ class _Splicer(IRMutator):
                 isinstance(stmt, s.ReturnStmt) and len(stmt.value) == 1
             )
             for x in walk_exprs(root):
-                named = isinstance(x, (e.Call, e.Submit)) and x.op.name in self.expander.inline
-                if named and isinstance(x.op, e.GlobalVar) and not (whole and x is root and isinstance(x, e.Call)):
+                if not isinstance(x, (e.Call, e.Submit)) or x.op.name not in self.expander.inline:
+                    continue
+                if isinstance(x.op, e.GlobalVar) and not (whole and x is root and isinstance(x, e.Call)):
                     raise PassError(
                         f"Inline function '{x.op.name}' is called inside another expression or submitted; "
                         "assign the call to a name first and use the name",

@@ -46,6 +46,6 @@ class _Flattener(IRMutator):
             return stmt if same else replace(stmt, then_body=then, else_body=other)
         if isinstance(stmt, (s.ForStmt, s.WhileStmt, s.ScopeStmt)):
             body = self.block(stmt.body)
-            made: s.Stmt = stmt if body is stmt.body else replace(stmt, body=body)  # type: ignore[type-var, arg-type]
+            made: s.Stmt = stmt if body is stmt.body else replace(stmt, body=body)  # type: ignore[type-var]
             return made
         return stmt

@@ -61,8 +61,10 @@ def iter_arg_carry_classified(func: Function) -> Iterator[Diagnostic]:
     """Every carry of a host loop is classified."""
     if func.func_type is FunctionType.Orchestration:
         for stmt in walk_stmts(func.body):
-            for i, arg in enumerate(stmt.iter_args if isinstance(stmt, s.ForStmt) else ()):
-                if f"iter_arg_rebind_{i}" not in stmt.attrs:  # type: ignore[union-attr]
+            if not isinstance(stmt, s.ForStmt):
+                continue
+            for i, arg in enumerate(stmt.iter_args):
+                if f"iter_arg_rebind_{i}" not in stmt.attrs:
                     yield error("IterArgCarryClassified", f"carry '{arg.name_hint}' is not classified", stmt.span)
 
 

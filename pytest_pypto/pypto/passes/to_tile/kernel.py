@@ -209,7 +209,7 @@ class Kernel(IRMutator):
             self.while_(stmt)
         elif isinstance(stmt, s.ScopeStmt):
             body = self.block(stmt.body, wants)
-            self.out.append(replace(stmt, body=body, attrs=self.visit_attrs(stmt.attrs)))  # type: ignore[arg-type]
+            self.out.append(replace(stmt, body=body, attrs=self.visit_attrs(stmt.attrs)))  # type: ignore[type-var]
         else:
             self.out.append(stmt)
 

@@ -182,7 +182,7 @@ def paged_gather(k: Kernel, call: e.Call, base: str, stmt: s.Stmt) -> e.Expr:
     row = e.Add(
         e.Mul(e.Cast(page, INDEX, call.span), e.index(block), INDEX), e.FloorMod(number, e.index(block), INDEX), INDEX
     )
-    at = [0, loop.var] if transposed else [loop.var, 0]
+    at: list[int | e.Expr] = [0, loop.var] if transposed else [loop.var, 0]
     args = [
         loop.arg,
         source,
