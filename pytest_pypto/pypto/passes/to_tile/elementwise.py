@@ -105,7 +105,7 @@ _PART = ("part_add", "part_max", "part_min", "part_mul")
 
 
 @handles(*_BINARY, *_PART)
-def binary(k: Kernel, call: e.Call, base: str, stmt: s.Stmt) -> e.Expr | None:
+def binary(k: Kernel, call: e.Call, base: str, stmt: s.Stmt) -> e.Expr:
     """Two tensors: row and column vectors use the expanding forms; element types are made equal first."""
     if not isinstance(call.args[1].type, TensorType):
         return with_scalar(k, call, base, stmt)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from ...ir import expr as e
 from ...ir import stmt as s
@@ -12,13 +13,14 @@ from .kernel import Kernel
 Handler = Callable[[Kernel, e.Call, str, s.Stmt], "e.Expr | None"]
 """(kernel, call, base name of the result, statement) -> what the result is; None for operators without result."""
 _HANDLERS: dict[str, Handler] = {}
+H = TypeVar("H", bound=Handler)
 _KEPT = frozenset({"tensor.alloc"})
 
 
-def handles(*names: str) -> Callable[[Handler], Handler]:
+def handles(*names: str) -> Callable[[H], H]:
     """Register a function for these operators of the `tensor` namespace."""
 
-    def register(handler: Handler) -> Handler:
+    def register(handler: H) -> H:
         for name in names:
             _HANDLERS[f"tensor.{name}"] = handler
         return handler
