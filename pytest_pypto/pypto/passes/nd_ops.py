@@ -88,7 +88,7 @@ def load_to_mat(f: Flattener, stmt: s.AssignStmt, call: e.Call) -> e.Expr | None
         limit = flat_valid(call.type, stmt)
         args = [view, pair((row, column), call), pair(flat_shape(window), call), pair(limit, call)]
         return create_call(f, call, args)
-    pages: list[e.Expr] = []
+    pages: list[e.Var] = []
     for at in page_indices(window):
         place = [arith(e.Add, o, e.index(i)) for o, i in zip(offset.elements, (*at, 0, 0), strict=True)]
         row, column = fold_index(dims, place)
@@ -209,7 +209,7 @@ def slice_(f: Flattener, stmt: s.AssignStmt, call: e.Call) -> e.Expr:
         args: list[e.Expr] = [source, pair(flat_shape(window), call), pair((row, column), call)]
         made = create_call(f, replace_call(call, kwargs=call.kwargs), args)
         return _narrowed(f, stmt, made)
-    pages: list[e.Expr] = []
+    pages: list[e.Var] = []
     for index in page_indices(window):
         place = [arith(e.Add, o, e.index(i)) for o, i in zip(at, (*index, 0, 0), strict=True)]
         row, column = fold_index(dims, place)
@@ -312,7 +312,7 @@ def transpose(f: Flattener, stmt: s.AssignStmt, call: e.Call) -> e.Expr:
             call,
         )
     name = base_name(stmt.var.name_hint)
-    pages: list[e.Expr] = []
+    pages: list[e.Var] = []
     for page in f.pages(call.args[0]):
         made = _transposed(f, page, call)
         var = e.Var(f.names.take(name), made.type, call.span)
@@ -338,7 +338,7 @@ def transpose_view(f: Flattener, stmt: s.AssignStmt, call: e.Call) -> e.Expr | N
     known = f.flat.get(source)
     shape = f.dims(stmt.var)
     if known is not None and (known.pages or known.lazy):
-        pages: list[e.Expr] = []
+        pages: list[e.Var] = []
         for page in known.made():
             pages.append(f.emit(f"{page.name_hint}_t", "tile.transpose_view", [page], like=call))
         f.flat[stmt.var] = Flat(shape, pages=tuple(pages))
