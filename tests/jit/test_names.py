@@ -81,7 +81,7 @@ def swapped(a: pl.Tensor, o: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
         x = pl.mul(a, 1.0)
         y = pl.mul(a, -2.0)
-        for i in pl.range(5):
+        for _i in pl.range(5):
             t = pl.add(x, y)
             x = y
             y = t
