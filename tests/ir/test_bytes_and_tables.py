@@ -24,13 +24,25 @@ def test_files(tmp_path: Path) -> None:
     [
         (b"", "were not written by"),
         (b"import os", "were not written by"),
-        (b"pypto-ir 1\n\xff", "is damaged at byte 11"),
-        (b"pypto-ir 1\nx = 1\n", r"No @pl\.function or @pl\.program found"),
+        (b"pypto-ir 1 program\n\xff", "is damaged at byte 19"),
+        (b"pypto-ir 1 program\nx = 1\n", "it holds no program"),
     ],
 )
 def test_damaged_bytes(data: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ir.deserialize(data)
+
+
+def test_a_function_that_calls_others() -> None:
+    program = pl.parse(
+        "import pypto.language as pl\n@pl.program\nclass P:\n"
+        "    @pl.function\n    def f(self, x: pl.Tensor[[4], pl.FP32]):\n        return pl.exp(x)\n"
+        "    @pl.function\n    def g(self, x: pl.Tensor[[4], pl.FP32]):\n        y = self.f(x)\n        return y\n"
+    )
+    assert isinstance(program, ir.Program)
+    again = ir.deserialize(ir.serialize(program["g"]))
+    assert isinstance(again, ir.Function)
+    assert ir.structural_equal(again, program["g"])
 
 
 def test_only_programs_and_functions_are_bytes() -> None:

@@ -132,3 +132,12 @@ def test_unknown_dtype() -> None:
     with pytest.raises(ParserSyntaxError, match="has no attribute 'FP23'") as caught:
         pl.parse(FUNCTION.replace("FP32", "FP23"))
     assert caught.value.hint == "did you mean pl.FP32?"
+
+
+def test_a_printed_function_keeps_constants_that_source_would_retype() -> None:
+    ib = ir.IRBuilder()
+    with ib.function("f") as f:
+        x = f.param("x", ir.TileType([8, 16], pl.FP16, None, None, pl.Mem.Vec))
+        two = ir.ConstInt(2, pl.INDEX, ir.Span.unknown())
+        ib.return_stmt(ib.let("y", ir.Call(ir.Op("tile.muls"), [x, two], x.type, ir.Span.unknown())))
+    ir.assert_structural_equal(pl.parse(str(f.get_result())), f.get_result())

@@ -8,7 +8,8 @@ from typing import Any
 
 from .program import Function, Program
 
-_MAGIC = b"pypto-ir 1\n"
+_PROGRAM = b"pypto-ir 1 program\n"
+_FUNCTION = b"pypto-ir 1 function\n"
 
 
 def serialize(node: Any) -> bytes:
@@ -17,11 +18,13 @@ def serialize(node: Any) -> bytes:
     Raises:
         TypeError: the node is neither.
     """
-    if not isinstance(node, (Program, Function)):
-        raise TypeError(f"serialize takes a Program or a Function, got {type(node).__name__}: put it into a function")
     from .printer import python_print
 
-    return _MAGIC + python_print(node, format=False).encode()
+    if isinstance(node, Program):
+        return _PROGRAM + python_print(node, format=False).encode()
+    if isinstance(node, Function):
+        return _FUNCTION + python_print(Program([node], "Single"), format=False).encode()
+    raise TypeError(f"serialize takes a Program or a Function, got {type(node).__name__}: put it into a function")
 
 
 def deserialize(data: bytes) -> Program | Function:
@@ -30,15 +33,19 @@ def deserialize(data: bytes) -> Program | Function:
     Raises:
         ValueError: not written by `serialize`, or damaged.
     """
-    if not data.startswith(_MAGIC):
+    head = next((m for m in (_PROGRAM, _FUNCTION) if data.startswith(m)), None)
+    if head is None:
         raise ValueError("these bytes were not written by ir.serialize()")
     try:
-        code = data[len(_MAGIC) :].decode()
+        code = data[len(head) :].decode()
     except UnicodeDecodeError as exc:
-        raise ValueError(f"serialised IR is damaged at byte {len(_MAGIC) + exc.start}") from None
+        raise ValueError(f"serialised IR is damaged at byte {len(head) + exc.start}") from None
     modules = importlib.import_module(f"{__name__.rpartition('.ir.')[0]}.language.parser.modules")
-    found: Program | Function = modules.parse(code, "<serialized>")
-    return found
+    found = list(modules.parse_all(code, "<serialized>", open_calls=True).values())
+    if len(found) != 1 or not isinstance(found[0], Program):
+        raise ValueError("serialised IR is damaged: it holds no program")
+    program: Program = found[0]
+    return program if head is _PROGRAM else next(iter(program.functions.values()))
 
 
 def serialize_to_file(node: Any, path: str | Path) -> None:

@@ -55,6 +55,8 @@ class ProgramContext:
     printed: bool = False
     """The text is in printed form: calls are in IR layout, annotations decide."""
     free_names: str = "error"
+    open_calls: bool = False
+    """Calls of functions that the text does not define are accepted."""
     in_program: bool = False
     strict: bool = False
     skipped: dict[str, int] = field(default_factory=dict)

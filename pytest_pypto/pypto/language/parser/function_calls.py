@@ -60,6 +60,8 @@ def _signature(ctx: Ctx, node: ast.Call, name: str, external: Function | None) -
     if external is not None:
         return _external(ctx, node, external)
     found = ctx.program.functions.get(name)
+    if found is None and ctx.program.open_calls:
+        return Signature(name)
     if found is None:
         import difflib
 

@@ -67,10 +67,21 @@ def parse(
     return next(iter(found.values()))
 
 
+def _is_printed(code: str, tree: ast.Module) -> bool:
+    """True for what the printer writes: a program under its header line, or one function and nothing else."""
+    return code.startswith(HEADER) or (len(tree.body) == 1 and isinstance(tree.body[0], ast.FunctionDef))
+
+
 def parse_all(
-    code: str, filename: str = "<string>", source_map: SourceMap | None = None, free_names: str = "error"
+    code: str,
+    filename: str = "<string>",
+    source_map: SourceMap | None = None,
+    free_names: str = "error",
+    open_calls: bool = False,
 ) -> dict[str, Function | Program]:
     """Every function and program of a text, by name (functions that a program took up are left out).
+
+    With `open_calls` a function may call others that the text does not define.
 
     Raises:
         SyntaxError: the text is no Python.
@@ -78,7 +89,7 @@ def parse_all(
     """
     tree = _tree(code, filename)
     source = Source(code, filename, source_map=source_map)
-    program = ProgramContext(printed=code.startswith(HEADER), free_names=free_names)
+    program = ProgramContext(printed=_is_printed(code, tree), free_names=free_names, open_calls=open_calls)
     module = Module(source, tree, program, comments=comments_of(source, tree))
     with reporting(program):
         for node in tree.body:
