@@ -164,7 +164,7 @@ def _tensor(
     flat = given.reshape(-1) if given.flags.c_contiguous else np.ascontiguousarray(given).reshape(-1)
     buffer = GlobalBuffer(flat, name, role, given.shape, track=run.log and role == "out", address=address)
     buffer.param = i
-    buffer.watch = run.log and role in ("out", "in")
+    buffer.guard = run.log and role == "in"
     return Argument(given, buffer, HostTensor(buffer.whole(), typ.dtype))
 
 

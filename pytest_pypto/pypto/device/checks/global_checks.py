@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,7 +18,7 @@ Where = tuple[int, ...]
 
 
 class GlobalChecks:
-    """Called for accesses to buffers with `watch` set."""
+    """Called for loads of buffers that are not wholly defined, and for stores to inputs."""
 
     def __init__(self, run: RunContext, session: Session) -> None:
         self.run, self.session = run, session
@@ -26,7 +26,7 @@ class GlobalChecks:
 
     def load(self, ag: Agent, site: int, view: GmView, offsets: Where, sizes: Where) -> None:
         """Elements that nothing has written must not be loaded."""
-        marks = view.marks()
+        marks = view.marks
         if marks is None:
             return
         part = marks[tuple(slice(o, o + n) for o, n in zip(offsets, sizes, strict=True))]
@@ -48,13 +48,9 @@ class GlobalChecks:
             )
         )
 
-    def store(self, ag: Agent, site: int, view: GmView, offsets: Where, sizes: Where) -> None:
-        """Mark elements as defined; keep the old content of an input."""
-        marks = view.marks()
-        if marks is not None:
-            marks[tuple(slice(o, o + n) for o, n in zip(offsets, sizes, strict=True))] = True
-        if view.root.role == "in":
-            self.input_written(view.root, ag.place(site), self._declared(ag, view))
+    def store(self, ag: Agent, site: int, view: GmView) -> None:
+        """An input is about to be written by a kernel."""
+        self.input_written(view.root, ag.place(site), self._declared(ag, view))
 
     def _declared(self, ag: Agent, view: GmView) -> bool:
         """True when the program says that this task writes the buffer."""
@@ -87,7 +83,3 @@ class GlobalChecks:
             strided(arg.root.defined, arg.offset, arg.shape, arg.strides)[...] = True
         if arg.root.role == "in":
             self.input_written(arg.root, site, True)
-
-
-def never(_: Any) -> None:
-    """Placeholder for observers."""

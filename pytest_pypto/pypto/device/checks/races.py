@@ -141,34 +141,37 @@ def _report(run: RunContext, a: Access, b: Access, pa: Site, pb: Site, same: boo
     )
 
 
-@dataclass
-class TaskAccesses:
-    """What one finished task touched, per buffer."""
-
-    number: int
-    by_root: dict[int, list[Access]]
-
-
-def summary(number: int, agents: Sequence[Agent]) -> TaskAccesses:
-    """The distinct windows of a task."""
-    by_root: dict[int, list[Access]] = {}
-    seen: set[Any] = set()
+def distinct(agents: Sequence[Agent]) -> list[Access]:
+    """The accesses of a task, each window once."""
+    found: dict[Any, Access] = {}
     for ag in agents:
         for access in accesses(ag):
             w = access.window
             key = (w.root.id, w.offset, w.shape, w.strides, access.write, access.atomic)
-            if key not in seen:
-                seen.add(key)
-                by_root.setdefault(w.root.id, []).append(access)
-    return TaskAccesses(number, by_root)
+            found.setdefault(key, access)
+    return list(found.values())
+
+
+def unordered_tasks(session: Session) -> set[int]:
+    """Tasks that share a buffer with a task that nothing orders them with."""
+    touching: dict[int, int] = {}
+    found = 0
+    for task in session.graph.tasks:
+        for root in {a.root.id for a, _ in task.args}:
+            seen = touching.get(root, 0)
+            loose = seen & ~task.before
+            if loose:
+                found |= loose | 1 << task.number
+            touching[root] = seen | 1 << task.number
+    return {t.number for t in session.graph.tasks if found >> t.number & 1}
 
 
 def task_conflicts(session: Session) -> Iterator[tuple[Access, Access]]:
     """Unordered conflicting accesses of different tasks, one pair per pair of tasks and buffer."""
     by_root: dict[int, list[Access]] = {}
-    for done in session.summaries:
-        for root, found in done.by_root.items():
-            by_root.setdefault(root, []).extend(found)
+    for number in sorted(unordered_tasks(session)):
+        for access in distinct(session.agents.get(number, ())):
+            by_root.setdefault(access.window.root.id, []).append(access)
     graph = session.graph
     for group in by_root.values():
         writes = [a for a in group if a.write]

@@ -131,13 +131,18 @@ def _clamp_check(k: Builder, op: Op, w: Window) -> None:
             k.report(op, FindingKind.OUT_OF_BOUNDS, "the offset of the window is negative, a clamp hides it")
 
 
-def _note(k: Builder, site: int, w: Window, handler: str, watch: str) -> None:
+def _note(k: Builder, site: int, w: Window, reads: bool, writes: bool) -> None:
     """Emit what the sanitizers want to know of an access."""
     if k.variant.explore:
-        k.emit.line(f"if ag.stop({site}, {w.view}, {w.tuples()}): yield")
-    if k.variant.log:
-        k.emit.line(f"log(({site}, {w.view}, {w.tuples()}))")
-        k.emit.line(f"if {w.view}.root.watch: ag.{watch}({site}, {w.view}, {w.tuples()})")
+        k.emit.line(f"if ag.stop({site}): yield")
+    if not k.variant.log:
+        return
+    k.emit.line(f"log(({site}, {w.view}, {w.tuples()}))")
+    if reads:
+        k.emit.line(f"if {w.view}.marks is not None: ag.watch_load({site}, {w.view}, {w.tuples()})")
+    if writes:
+        k.emit.line(f"if {w.view}.marks is not None: {w.view}.marks[{w.index}] = True")
+        k.emit.line(f"if {w.view}.guard: ag.watch_store({site}, {w.view})")
 
 
 def _bytes(sizes: tuple[int, ...] | None, dtype: str) -> int:
@@ -163,7 +168,7 @@ def _load(k: Builder, op: Op) -> None:
         k.emit.line(f"{k.emit.bind('bad', bad.load)}(ag, {w.view}, {w.tuples()}, {tile_source(k, dst)})")
     k.emit.line("else:")
     with k.emit.indented():
-        _note(k, info.id, w, "load", "watch_load")
+        _note(k, info.id, w, reads=True, writes=False)
         _emit_load(k, op, info.id, w, part, dst)
     if w.fixed is None:
         k.emit.line(f"ag.moved({info.id}, {' * '.join(f'({s})' for s in w.sizes)})")
@@ -219,7 +224,7 @@ def _store(k: Builder, op: Op) -> None:
         k.emit.line(f"{k.emit.bind('bad', bad.store)}(ag, {w.view}, {w.tuples()}, {tile_source(k, src)})")
     k.emit.line("else:")
     with k.emit.indented():
-        _note(k, info.id, w, "store", "watch_atomic" if atomic else "watch_store")
+        _note(k, info.id, w, reads=atomic, writes=True)
         target = f"{w.view}.arr[{w.index}]"
         if src.tile is not None and w.fixed is not None:
             tile, fixed = src.tile, w.fixed
@@ -288,7 +293,7 @@ class ScalarAccess:
         view, at = spot
         if self.log:
             ag.trace.append((self.site, view, (at,), (1,)))
-            if view.root.watch:
+            if view.marks is not None:
                 ag.watch_load(self.site, view, (at,), (1,))
         one = np.asarray(view.arr[at])
         return float(one.astype(np.float32)) if one.dtype.kind not in "biu" else one.item()
@@ -301,8 +306,10 @@ class ScalarAccess:
         view, at = spot
         if self.log:
             ag.trace.append((self.site, view, (at,), (1,)))
-            if view.root.watch:
-                ag.watch_store(self.site, view, (at,), (1,))
+            if view.marks is not None:
+                view.marks[at] = True
+            if view.guard:
+                ag.watch_store(self.site, view)
         view.arr[at] = scalar_of(value, self.dtype)
         if self.log and ag.twin:
             ag.keep(self.site, view, (at,), (1,))
@@ -315,7 +322,7 @@ def _scalar_access(k: Builder, op: Op, arg: Pointer, write: bool) -> ScalarAcces
     info = k.site(op, "scalar", Cost("scalar", 1, 0, () if write else moved, moved if write else (), op.name))
     info.extra["write"] = write
     if k.variant.explore:
-        k.emit.line(f"if ag.stop({info.id}, {arg.code}, None, None): yield")
+        k.emit.line(f"if ag.stop({info.id}): yield")
     return ScalarAccess(info.id, arg.type.dtype, teller(k, op), k.variant.log, k.variant.explore)
 
 

@@ -250,7 +250,7 @@ class IndexedLoad:
                 ((int(i), 0), (1, view.n1)) if self.rows and len(view.limits) == 2 else self._spot(view, int(i))
             )
             ag.trace.append((self.site, view, where, size))
-            if view.root.watch:
+            if view.marks is not None:
                 ag.watch_load(self.site, view, where, size)
         values = source[at]
         values[zero] = 0
@@ -318,6 +318,8 @@ class IndexedStore:
             if self.log:
                 where = tuple(o + s for o, s in zip(offsets, spot, strict=True))
                 ag.trace.append((self.site, view, where, (1,) * len(where)))
-                if view.root.watch:
-                    ag.watch_store(self.site, view, where, (1,) * len(where))
+                if view.marks is not None:
+                    view.marks[where] = True
+                if view.guard:
+                    ag.watch_store(self.site, view)
         ag.moved(self.site, int(inside.sum()))

@@ -37,7 +37,6 @@ def _create(it: Interpreter, x: Call) -> HostTensor:
     address = it.session.rings.allocate(it.site(x, "tensor.create"), flat.nbytes)
     root = GlobalBuffer(flat, name, "created", shape, track=track, address=address)
     root.manual_dep = bool(x.kwargs.get("manual_dep", False))
-    root.watch = track
     it.session.created(root)
     return HostTensor(root.whole(), dtype)
 

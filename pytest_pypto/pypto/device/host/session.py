@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ...ir.expr import Var
 from ...ir.program import Function
 from ...ir.types import TensorType
-from ..checks.races import TaskAccesses, report_inner, summary
+from ..checks.races import report_inner
 from ..compile.builder import Kernel, Variant
 from ..findings import Site
 from ..machine.gm import GlobalBuffer, GmArg
 from ..measure.counters import Counters
+from ..mixed.agents import Agent
 from ..mixed.scheduler import chooser
 from ..mixed.task import Launch, TaskRun
 from ..orders import Watcher
@@ -43,7 +44,7 @@ class Session:
         self.eager = self.order == "program" or isinstance(run.explorer, Watcher)
         self.rng = random.Random(run.settings.seed)
         self.choose = chooser(self.order, run.settings.seed)
-        self.summaries: list[TaskAccesses] = []
+        self.agents: dict[int, Sequence[Agent]] = {}
         self.observers: list[Any] = []
         self._made = 0
 
@@ -116,7 +117,7 @@ class Session:
         task.ticks = self._count(launch, made)
         if self.run.log:
             report_inner(self.run, made)
-            self.summaries.append(summary(launch.number, made.agents))
+            self.agents[launch.number] = made.agents
         if self.run.explorer is not None:
             self.run.explorer.task_done(self, made)
         for observer in self.observers:

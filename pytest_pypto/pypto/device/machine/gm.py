@@ -17,13 +17,26 @@ class GlobalBuffer:
     """One tensor of the run: its elements as a flat array, and what the sanitizers know about them.
 
     `role` is `in`, `out`, `inout` (arguments of the entry) or `created`. `defined` is None when every element has a
-    value, else one bool per element. `address` is the simulated byte address. `watch` tells the kernels that the
-    sanitizers want to hear of every access.
+    value, else one bool per element. `address` is the simulated byte address. `guard` tells the kernels to announce
+    stores, because the buffer is an input and its old content may have to be kept.
     """
 
     __slots__ = (
-        "address", "before", "defined", "dtype", "flat", "id", "manual_dep", "name", "param", "producer", "role",
-        "shape", "touched", "views", "watch",
+        "address",
+        "before",
+        "defined",
+        "dtype",
+        "flat",
+        "guard",
+        "id",
+        "manual_dep",
+        "name",
+        "param",
+        "producer",
+        "role",
+        "shape",
+        "touched",
+        "views",
     )  # fmt: skip
 
     def __init__(
@@ -39,8 +52,7 @@ class GlobalBuffer:
         self.manual_dep = False
         self.producer: int | None = None
         self.param: int | None = None
-        self.touched = False
-        self.watch = False
+        self.guard = False
 
     def whole(self) -> GmArg:
         """The buffer as one dense tensor."""
@@ -110,10 +122,11 @@ def strided(flat: Array, offset: int, shape: tuple[int, ...], strides: tuple[int
 class GmView:
     """What `make_tensor_view` gives: an N-D array over an argument, with the extents that may be accessed.
 
-    `track` is True while the sanitizers watch which elements are defined.
+    `marks` has the `defined` flags of the buffer in the shape of the view, None when everything is defined. `guard`
+    says that stores must be announced, because the buffer is an input.
     """
 
-    __slots__ = ("arg", "arr", "limits", "n0", "n1", "offset", "root", "strides")
+    __slots__ = ("arg", "arr", "guard", "limits", "marks", "n0", "n1", "offset", "root", "strides")
 
     def __init__(self, arg: GmArg, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
         self.arg, self.root, self.offset, self.strides = arg, arg.root, arg.offset, strides
@@ -122,11 +135,9 @@ class GmView:
         self.arr = strided(flat, arg.offset, self.limits, strides)
         self.n0 = self.limits[0]
         self.n1 = self.limits[1] if len(self.limits) > 1 else 1
-
-    def marks(self) -> Array | None:
-        """The `defined` flags with the shape of the view; None when everything is defined."""
         flags = self.root.defined
-        return None if flags is None else strided(flags, self.offset, self.limits, self.strides)
+        self.marks = None if flags is None else strided(flags, self.offset, self.limits, self.strides)
+        self.guard = self.root.guard
 
 
 def accessible(arg: GmArg, shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:

@@ -125,21 +125,16 @@ class Agent:
         """A load from a buffer that the sanitizers watch."""
         self.run.global_checks.load(self, site, view, offsets, sizes)
 
-    def watch_store(self, site: int, view: GmView, offsets: Where, sizes: Where) -> None:
-        """A store to a buffer that the sanitizers watch."""
-        self.run.global_checks.store(self, site, view, offsets, sizes)
-
-    def watch_atomic(self, site: int, view: GmView, offsets: Where, sizes: Where) -> None:
-        """An atomic add: reads, then writes."""
-        self.run.global_checks.load(self, site, view, offsets, sizes)
-        self.run.global_checks.store(self, site, view, offsets, sizes)
+    def watch_store(self, site: int, view: GmView) -> None:
+        """A store to an input is about to happen."""
+        self.run.global_checks.store(self, site, view)
 
     def keep(self, site: int, view: GmView, offsets: Where, sizes: Where) -> None:
         """Remember what was stored, to compare it with the other lane's values."""
         window = view.arr[tuple(slice(o, o + n) for o, n in zip(offsets, sizes, strict=True))]
         self.kept[(view, offsets, sizes)] = window.tobytes()
 
-    def stop(self, site: int, view: Any, offsets: Any, sizes: Any) -> bool:
+    def stop(self, site: int) -> bool:
         """True when the order explorer wants a choice before this access."""
         return self.run.explorer is not None and self.run.explorer.chooses(self, site)
 
