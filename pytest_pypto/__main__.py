@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import runpy
 import sys
 from collections.abc import Sequence
@@ -83,6 +84,8 @@ def tools(argv: Sequence[str] | None = None) -> int:
         return _complain(f"unknown tool {words[0]!r}: choose one of {', '.join(TOOLS)}")
     toolchain.activate("embedded")
     module = f"{toolchain.REAL}.{TOOLS[name][0]}"
+    if importlib.util.find_spec(module) is None:
+        return _complain(f"{name} is not part of this version of pytest-pypto")
     sys.argv = [f"pypto-embedded {name}", *words[1:]]
     runpy.run_module(module, run_name="__main__", alter_sys=False)
     return 0

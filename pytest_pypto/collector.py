@@ -22,6 +22,7 @@ class Totals:
         platforms: checks by platform.
         layers: for each layer, how often it `passed`, `failed` or was `not-run`.
         reasons: why layers did not run.
+        advice: findings that do not fail a test, by kind.
         tightest: greatest used share of a tolerance among passed checks, and the test.
         deselected: variants left out, by platform.
     """
@@ -30,6 +31,7 @@ class Totals:
     platforms: Counter[str] = field(default_factory=Counter)
     layers: dict[str, Counter[str]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
+    advice: Counter[str] = field(default_factory=Counter)
     tightest: tuple[float, str] = (0.0, "")
     deselected: Counter[str] = field(default_factory=Counter)
 
@@ -44,6 +46,8 @@ class Totals:
                 self._add_layers(text)
             elif name == "pypto.not_run":
                 self.reasons.update(text.split("; "))
+            elif name == "pypto.advice":
+                self.advice.update(text.split())
             elif name == "pypto.headroom":
                 self.tightest = max(self.tightest, (float(text), nodeid))
 
@@ -66,6 +70,8 @@ class Totals:
         rows += [f"not run: {reason} ({count}x)" for reason, count in self.reasons.most_common(SHOWN_REASONS)]
         if len(self.reasons) > SHOWN_REASONS:
             rows.append(f"not run: {len(self.reasons) - SHOWN_REASONS} more reasons")
+        if self.advice:
+            rows.append("advice: " + ", ".join(f"{kind} {count}x" for kind, count in sorted(self.advice.items())))
         if self.tightest[0] > 0:
             rows.append(f"closest to its tolerance: {100 * self.tightest[0]:.3g} % of it used by {self.tightest[1]}")
         return rows

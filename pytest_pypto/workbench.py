@@ -138,8 +138,23 @@ class Workbench:
             self._crossing(program)
             return script_of(self._stage(program, after)).run(ready)
 
-    def device(self, compiled: Any, inputs: Mapping[str, Any], *, config: Any = None, sanitize: bool = True) -> Run:
+    def device(
+        self,
+        compiled: Any,
+        inputs: Mapping[str, Any],
+        *,
+        config: Any = None,
+        sanitize: bool = True,
+        device: Mapping[str, Any] | None = None,
+    ) -> Run:
         """Run a compiled program once on the device, with sanitizers.
+
+        Args:
+            compiled: a `CompiledProgram`.
+            inputs: arguments by name; never changed.
+            config: a `RunConfig` instead of the test's.
+            sanitize: whether to look for races, uninitialised reads and the like.
+            device: further settings of the simulated device, e.g. {"order": "random", "seed": 7}.
 
         Returns:
             All tensors after the run by name (`.tensors`), and what was returned (`.returned`).
@@ -149,7 +164,15 @@ class Workbench:
             ready = self._ready(compiled, inputs)
             self._crossing(compiled)
             run, findings = run_device(
-                Case(compiled, ready, None, self.platform, config=config or self.config, sanitize=sanitize)
+                Case(
+                    compiled,
+                    ready,
+                    None,
+                    self.platform,
+                    config=config or self.config,
+                    sanitize=sanitize,
+                    device=device or {},
+                )
             )
         errors = [f for f in findings if f.severity == "error"]
         if errors:
@@ -168,6 +191,7 @@ class Workbench:
         layers: Sequence[str] | None = None,
         equal_nan: bool = False,
         sanitize: bool = True,
+        device: Mapping[str, Any] | None = None,
     ) -> Verdict:
         """Check a compiled program in every way; see `pytest_pypto.check`. Fails the test with the report."""
         __tracebackhide__ = True
@@ -189,6 +213,7 @@ class Workbench:
                 comparator=self._comparator,
                 equal_nan=equal_nan,
                 sanitize=sanitize,
+                device=device or {},
                 **options,
             )
             verdict = harness.run_case(case)
@@ -266,6 +291,9 @@ class Workbench:
         note(("pypto.toolchain", verdict.toolchain))
         note(("pypto.layers", " ".join(f"{r.layer}={r.status.replace(' ', '-')}" for r in verdict.layers)))
         note(("pypto.headroom", f"{verdict.headroom():.3g}"))
+        advice = [f.kind for r in verdict.layers for f in r.findings if f.severity == "advice"]
+        if advice:
+            note(("pypto.advice", " ".join(advice)))
         missing = [f"{r.layer}: {r.reason}" for r in verdict.layers if r.status == "not run"]
         if missing:
             note(("pypto.not_run", "; ".join(missing)))

@@ -40,6 +40,7 @@ class Case:
         layers: which layers to run.
         comparator: may compare an output in its own way; None leaves it to the tolerance.
         sanitize: whether the device looks for races, uninitialised reads and the like.
+        device: further settings of the simulated device, e.g. {"order": "random", "seed": 7}.
     """
 
     compiled: Any
@@ -55,6 +56,7 @@ class Case:
     layers: tuple[str, ...] = LAYERS
     comparator: Comparator | None = None
     sanitize: bool = True
+    device: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def signature(self) -> Signature:

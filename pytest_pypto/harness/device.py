@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from pytest_pypto import toolchain
 from pytest_pypto.harness.case import Accumulation, Case, compare_run
-from pytest_pypto.harness.errors import CannotRun
+from pytest_pypto.harness.errors import CannotRun, CaseError
 from pytest_pypto.harness.oracle import Run, tensors_of
-from pytest_pypto.harness.verdict import Finding, LayerResult
+from pytest_pypto.harness.verdict import Finding, LayerResult, Status
 
 SWITCH = "PYPTO_SANITIZE"
 
@@ -34,6 +34,23 @@ def sanitizers(on: bool) -> Iterator[None]:
             os.environ[SWITCH] = before
 
 
+def further_settings(case: Case) -> AbstractContextManager[Any]:
+    """The case's own settings of the device, for the runs inside.
+
+    Raises:
+        CaseError: this PyPTO has no such settings.
+    """
+    if not case.device:
+        return nullcontext()
+    from pypto import runtime
+
+    apply = getattr(runtime, "device_settings", None)
+    if apply is None:
+        raise CaseError("this PyPTO's device has no settings; leave device= out, or use --pypto-toolchain=embedded")
+    made: AbstractContextManager[Any] = apply(**case.device)
+    return made
+
+
 def run_device(case: Case) -> tuple[Run, tuple[Finding, ...]]:
     """Dispatch the compiled program once on clones of the inputs.
 
@@ -43,7 +60,7 @@ def run_device(case: Case) -> tuple[Run, tuple[Finding, ...]]:
     """
     arguments = case.inputs.clones()
     options = {} if case.config is None else {"config": case.config}
-    with sanitizers(case.sanitize):
+    with sanitizers(case.sanitize), further_settings(case):
         try:
             returned = case.compiled(*arguments.values(), **options)
         except (ModuleNotFoundError, FileNotFoundError) as exc:
@@ -82,7 +99,7 @@ def device(case: Case, facts: Accumulation) -> LayerResult:
     """The artifact on the device, against golden."""
     try:
         run, findings = run_device(case)
-    except CannotRun:
+    except (CannotRun, CaseError):
         raise
     except Exception as exc:
         found = findings_of(exc)
@@ -90,8 +107,20 @@ def device(case: Case, facts: Accumulation) -> LayerResult:
         return LayerResult("device", "failed", reason, case.platform, findings=found)
     diffs = compare_run(case, run, facts)
     errors = [f for f in findings if f.severity == "error"]
-    wrong = [d for d in diffs if not d.passed]
-    if not errors and not wrong:
-        return LayerResult("device", "passed", scope=case.platform, diffs=diffs, findings=findings)
-    reason = f"{errors[0].kind}: {errors[0].message}" if errors else "the device and the golden disagree"
-    return LayerResult("device", "failed", reason, case.platform, diffs, findings)
+    stopped = not getattr(getattr(case.compiled, "last_result", None), "completed", True)
+    reason = ""
+    if errors:
+        reason = f"{errors[0].kind}: {errors[0].message.splitlines()[0]}"
+    elif stopped:
+        reason = "the run stopped before its end"
+    elif not all(d.passed for d in diffs):
+        reason = "the device and the golden disagree"
+    status: Status = "failed" if reason else "passed"
+    counters = counters_of(case.compiled)
+    return LayerResult("device", status, reason, case.platform, diffs, findings, counters=counters)
+
+
+def counters_of(compiled: Any) -> dict[str, Any]:
+    """Exact counts of the last dispatch, empty when the implementation has none."""
+    counters = getattr(getattr(compiled, "last_result", None), "counters", None)
+    return dict(counters.to_json()) if hasattr(counters, "to_json") else {}

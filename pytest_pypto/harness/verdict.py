@@ -70,6 +70,7 @@ class LayerResult:
         ir_diff: unified diff of the program text between the two.
         first_value: the first inner value that differs between the two.
         seconds: wall time.
+        counters: exact counts of a device run (operations, bytes, peaks, tasks), as the device gives them.
     """
 
     layer: str
@@ -83,6 +84,7 @@ class LayerResult:
     ir_diff: tuple[str, ...] = ()
     first_value: FirstValue | None = None
     seconds: float = 0.0
+    counters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

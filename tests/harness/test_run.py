@@ -112,6 +112,45 @@ def test_the_golden_is_computed_before_anything_runs_and_inputs_stay(compiled: A
     assert all(torch.equal(before[name], inputs[name]) for name in before)
 
 
+@pytest.mark.parametrize("order", ["late", "random"])
+def test_the_device_may_run_in_another_order(compiled: Any, order: str) -> None:
+    result = assert_device(
+        compiled, make_inputs(compiled), programs.mixed_reference, device={"order": order, "seed": 5}
+    )
+    assert result.status == "passed"
+
+
+def test_a_wrong_device_setting(compiled: Any) -> None:
+    with pytest.raises(CheckFailed, match="unknown order 'sideways'"):
+        assert_device(compiled, make_inputs(compiled), programs.mixed_reference, device={"order": "sideways"})
+
+
+def test_counters_are_exact(compiled: Any) -> None:
+    """Two blocks of a 32x64x64 product: 2 * 32 * 64 * 64 multiply-adds."""
+    result = assert_device(compiled, make_inputs(compiled), programs.mixed_reference)
+    assert result.counters["cube_products"] == 2 * 32 * 64 * 64
+    again = assert_device(compiled, make_inputs(compiled), programs.mixed_reference)
+    assert again.counters == result.counters
+
+
+def test_sanitizers_are_on_unless_switched_off(tmp_path: Path) -> None:
+    """A kernel that reads a tile before it is loaded: found with sanitizers, unseen without."""
+    options = {"platform": "a2a3sim", "output_dir": str(tmp_path), "skip_ptoas": True}
+    made = compile_recorded(programs.vector_add(), options)
+    for kernel in tmp_path.rglob("*.pto"):
+        lines = kernel.read_text().splitlines()
+        loads = [i for i, line in enumerate(lines) if "pto.tload" in line]
+        del lines[loads[-1]]
+        kernel.write_text("\n".join(lines) + "\n")
+    with pytest.raises(CheckFailed) as caught:
+        assert_device(made, make_inputs(made), programs.add_reference)
+    kinds = {f.kind for f in caught.value.verdict.layers[0].findings}
+    assert "uninitialised" in kinds
+    with pytest.raises(CheckFailed) as caught:
+        assert_device(made, make_inputs(made), programs.add_reference, sanitize=False)
+    assert caught.value.verdict.layers[0].findings == ()
+
+
 def test_outputs_without_expectation_are_named(tmp_path: Path) -> None:
     options = {"platform": "a2a3sim", "output_dir": str(tmp_path), "skip_ptoas": True}
     made = compile_recorded(programs.two_outputs(), options)

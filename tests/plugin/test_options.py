@@ -6,6 +6,8 @@ import pytest
 
 from pytest_pypto.options import OPTIONS
 
+pytestmark = pytest.mark.filterwarnings("ignore:A plugin raised an exception")  # pytest 7 on usage errors, in process
+
 SHOW = """
 def test_show(request):
     from pytest_pypto.plugin import state_of
@@ -103,7 +105,8 @@ def test_a_foreign_package_is_named_in_the_header_and_never_imported(pytester: p
     folder = pytester.mkpydir("pypto")
     (folder / "__init__.py").write_text("raise SystemExit('imported')\n")
     pytester.makepyfile("import pypto.ir\ndef test_a(): assert pypto.ir.Var")
-    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "--rootdir=.", "-o", "pythonpath=.")
+    pytester.makeini("[pytest]\npythonpath = .\n")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["pypto: embedded PyPTO * (shadows an unrelated package `pypto` at *)*"])
 

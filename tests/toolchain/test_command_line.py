@@ -58,3 +58,10 @@ def test_tools_are_listed_and_unknown_ones_refused(capsys: pytest.CaptureFixture
     capsys.readouterr()
     assert command.tools(["fly"]) == 2
     assert "unknown tool 'fly': choose one of execute-artifact, replay" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tool", sorted(command.TOOLS))
+def test_every_tool_has_help(tool: str) -> None:
+    done = run("tool", tool, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "usage: " in done.stdout
