@@ -26,7 +26,9 @@ def one_op(name: str, *types: Any, **kwargs: Any) -> Function:
 
     def body(b: Body, *params: e.Var) -> None:
         rest = iter(params)
-        args = [next(rest) if hasattr(t, "shape") or not isinstance(t, (int, float, tuple, e.Expr)) else t for t in types]
+        args = [
+            next(rest) if hasattr(t, "shape") or not isinstance(t, (int, float, tuple, e.Expr)) else t for t in types
+        ]
         b.ret(b.op("out", name, *args, **kwargs))
 
     given = [t for t in types if not isinstance(t, (int, float, tuple, e.Expr))]
@@ -376,7 +378,9 @@ def test_group_functions_are_ordinary_functions_too() -> None:
     def body(b: Body, a: e.Var) -> None:
         b.ret(a)
 
-    fns = [function(n, [("a", ty)], body, k) for n, k in (("g", FunctionType.Group), ("main", FunctionType.Orchestration))]
+    fns = [
+        function(n, [("a", ty)], body, k) for n, k in (("g", FunctionType.Group), ("main", FunctionType.Orchestration))
+    ]
     text = torch_codegen(Program(fns, "P"))
     assert "def g(a):" in text
     assert "_GROUP_META.update" not in text

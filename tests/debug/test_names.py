@@ -36,7 +36,9 @@ def test_counted_names_do_not_collide_with_given_ones() -> None:
     assert len({gen._unique_name(h) for h in ("x", "x", "x_1", "x__1", "x", "x_1_1")}) == 6
 
 
-@pytest.mark.parametrize("hint", ["torch", "range", "int", "min", "max", "len", "_tile_load", "_cross_core_rt", "threading"])
+@pytest.mark.parametrize(
+    "hint", ["torch", "range", "int", "min", "max", "len", "_tile_load", "_cross_core_rt", "threading"]
+)
 def test_what_a_script_needs_is_never_given_out(hint: str) -> None:
     assert TorchCodegen()._unique_name(hint) != hint
 
@@ -75,7 +77,17 @@ def test_parameters_may_have_any_name(hint: str) -> None:
     def body(b: Body, x: e.Var, n: e.Var) -> None:
         t = b.op("t", "tile.load", x, (0, 0), (2, 2), (2, 2))
         u = b.op("u", "tile.exp", t)
-        b.ret(b.op("r", "tile.load", x, (e.Min(n, e.index(0), e.INDEX if hasattr(e, "INDEX") else n.type.dtype), 0), (2, 2), (2, 2)), u)
+        b.ret(
+            b.op(
+                "r",
+                "tile.load",
+                x,
+                (e.Min(n, e.index(0), e.INDEX if hasattr(e, "INDEX") else n.type.dtype), 0),
+                (2, 2),
+                (2, 2),
+            ),
+            u,
+        )
 
     f = function("f", [(hint, tensor((2, 2))), ("n", e.index(0).type)], body)
     x = torch.ones(2, 2)
