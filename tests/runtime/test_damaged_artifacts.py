@@ -55,11 +55,22 @@ def test_a_truncated_kernel_is_refused(artifact: Path) -> None:
         run(artifact)
 
 
-def test_a_host_program_is_parsed_never_executed(artifact: Path, tmp_path: Path) -> None:
+def test_code_beside_a_host_program_is_passed_over(artifact: Path, tmp_path: Path) -> None:
     host = artifact / "orchestration" / "main.py"
     target = tmp_path / "touched"
     host.write_text(f"open({str(target)!r}, 'w')\n" + host.read_text())
-    with pytest.raises(Exception, match=r"."):
+    run(artifact)
+    assert not target.exists()
+
+
+def test_code_in_a_host_program_is_refused_and_never_executed(artifact: Path, tmp_path: Path) -> None:
+    host = artifact / "orchestration" / "main.py"
+    target = tmp_path / "touched"
+    lines = host.read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if "return" in line)
+    lines.insert(at, lines[at][: len(lines[at]) - len(lines[at].lstrip())] + f"open({str(target)!r}, 'w')")
+    host.write_text("\n".join(lines) + "\n")
+    with pytest.raises(Exception, match=r"main\.py"):
         run(artifact)
     assert not target.exists()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...ir.expr import Call, Expr, Var
-from .emitter import Emitter, Handle
+from .emitter import Emitter, Handle, same_memory
 from .scalars import scalar
 from .tiles import copy_tile
 from .vector_ops import mask_pattern
@@ -20,7 +20,8 @@ def in_place(em: Emitter, call: Call, result: Var | None, operand: int = 0) -> H
         return target
     own = em.tiles.get(result)
     if own is not None:
-        copy_tile(em, target, own)
+        if not same_memory(own.memory, target.memory):
+            copy_tile(em, target, own)
         return own
     em.tiles[result] = target
     return target

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ...ir.expr import Call, Var
 from ...ir.types import TileType
 from . import cube_ops as cube
+from . import gathers
 from . import memory_ops as memory
 from . import pipe_ops as pipe
 from . import system_ops as system
@@ -26,6 +27,7 @@ IN_PLACE = frozenset(
         "tile.gemv_acc",
         "tile.batch_matmul_acc",
         "tile.matmul_mx_acc",
+        "tile.gather_row",
         "tile.scatter",
         "tile.scatter_mask",
         "tile.set_validshape",
@@ -33,6 +35,25 @@ IN_PLACE = frozenset(
     }
 )
 """Operators whose result is an operand's own handle."""
+
+POPS = frozenset({"tile.tpop_from_aic", "tile.tpop_from_aiv"})
+
+DISTRIBUTED = ("pld.", "prefetch.", "builtin.", "dist.")
+
+ELSEWHERE = {
+    "tile.alloc": "storage, written with the tiles that lie in it",
+    "tile.sin": "LowerCompositeOps replaces it",
+    "tile.cos": "LowerCompositeOps replaces it",
+    "tile.batch_matmul": "FlattenTileNdTo2D makes one product per batch",
+    "tile.aiv_shard": "ExpandMixedKernel makes a pipe of it",
+    "tile.aic_gather": "ExpandMixedKernel makes a pipe of it",
+    "system.task_invalid": "belongs to orchestration functions",
+    "system.task_dummy": "belongs to orchestration functions",
+    "system.task_is_valid": "belongs to orchestration functions",
+    "system.available_cluster_count": "belongs to orchestration functions",
+    "system.available_aiv_count": "belongs to orchestration functions",
+}
+"""Operators that no finished kernel holds, with the reason."""
 
 
 def _set_validshape(em: Emitter, call: Call, result: Var) -> None:
@@ -99,6 +120,8 @@ RESULTS: dict[str, WithResult] = {
     "tile.slice": emit_slice,
     "tile.extract": emit_extract,
     "tile.assemble": emit_assemble,
+    "tile.gather_row": gathers.emit_gather_row,
+    "tile.scatter_update": gathers.emit_scatter_update,
     "tile.set_validshape": _set_validshape,
     "tile.matmul_acc": cube.emit_accumulate,
     "tile.gemv_acc": cube.emit_accumulate,
@@ -111,6 +134,7 @@ RESULTS: dict[str, WithResult] = {
     "tile.mrgsort_format2": cube.emit_merge,
     "tile.tri": cube.emit_triangle,
     "tile.gather_mask": gather_mask,
+    "tile.gather_compare": gathers.emit_gather_compare,
     "tile.tpop_from_aic": pipe.emit_pop,
     "tile.tpop_from_aiv": pipe.emit_pop,
     "system.reserve_buffer": pipe.emit_reserve,
@@ -145,6 +169,8 @@ def emit_call(em: Emitter, call: Call, result: Var | None) -> None:
         RESULTS[name](em, call, result)
     elif result is not None and name in INSTRUCTIONS:
         emit_instruction(em, call, em.tiles[result], INSTRUCTIONS[name])
+    elif result is None and name in POPS:
+        raise em.fail(f"the tile that '{name}' takes out of the pipe has no name; write `t = {name}(...)`", call.span)
     elif result is None and (name in RESULTS or name in INSTRUCTIONS):
         pass  # a value nobody uses: nothing to write
     else:
@@ -158,11 +184,13 @@ def allocate_result(em: Emitter, call: Call, result: Var) -> None:
 
 
 def _unsupported(name: str) -> str:
-    if name.startswith(("pld.", "prefetch.", "builtin.")):
+    if name.startswith(DISTRIBUTED):
         return f"operator '{name}' moves data between devices; distributed kernels cannot be compiled to .pto here"
     if name.startswith("tensor."):
         return (
             f"tensor operator '{name}' reached code generation inside a kernel; "
             "run ConvertTensorToTileOps before it, or move the operation to the orchestration function"
         )
-    return f"operator '{name}' has no .pto instruction; `python -m pytest_pypto info` lists the supported operators"
+    if name in ELSEWHERE:
+        return f"operator '{name}' cannot stay in a finished kernel: {ELSEWHERE[name]}"
+    return f"operator '{name}' has no .pto instruction; `python -m pytest_pypto info` lists the known operators"

@@ -37,13 +37,17 @@ class ScalarValue:
 
 @dataclass(slots=True, eq=False)
 class TensorArg:
-    """A tensor parameter: its pointer argument, the name of its view, and whether the view is needed."""
+    """A tensor parameter: its pointer argument, the name of its view, and whether the view is needed.
+
+    `turned` names a second view of a matrix with rows and columns exchanged, when something reads it that way.
+    """
 
     param: Var
     type: TensorType
     pointer: str
     view: str
     used: bool = False
+    turned: str = ""
 
 
 @dataclass(slots=True, eq=False)

@@ -74,7 +74,8 @@ def _assign(em: Emitter, stmt: s.AssignStmt) -> None:
         with em.at(value.span):
             emit_call(em, value, var)
     elif isinstance(var.type, TileType):
-        _alias(em, var, value)
+        if not (isinstance(value, TupleGetItemExpr) and var in em.tiles):
+            _alias(em, var, value)
     elif isinstance(var.type, TensorType):
         em.roots[var] = em.tensor_shape(value)
     elif isinstance(var.type, ArrayType):

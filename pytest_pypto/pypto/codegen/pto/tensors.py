@@ -45,6 +45,8 @@ def view_lines(em: Emitter) -> list[str]:
         arg = em.roots.get(param)
         if arg is not None and arg.used and arg.view:
             _write_view(em, arg)
+            if arg.turned:
+                _write_turned(em, arg)
     lines, em.body = em.body, body
     return lines
 
@@ -69,6 +71,18 @@ def _write_view(em: Emitter, arg: TensorArg) -> None:
     em.line(
         f"{arg.view} = pto.make_tensor_view {arg.pointer}, shape = [{', '.join(shape)}], "
         f"strides = [{', '.join(strides)}] {{layout = #pto.layout<{kind}>}} : {text}",
+        em.func.span,
+    )
+
+
+def _write_turned(em: Emitter, arg: TensorArg) -> None:
+    """A view of a row-major matrix whose rows are the tensor's columns."""
+    rows, cols = (scalar(em, d).name for d in arg.type.shape)
+    explicit = arg.type.tensor_view.stride if arg.type.tensor_view is not None else ()
+    pitch = scalar(em, explicit[0]).name if explicit else cols
+    em.line(
+        f"{arg.turned} = pto.make_tensor_view {arg.pointer}, shape = [{cols}, {rows}], "
+        f"strides = [{em.index(1)}, {pitch}] {{layout = #pto.layout<dn>}} : {tensor_view_text(2, arg.type.dtype)}",
         em.func.span,
     )
 
@@ -123,6 +137,26 @@ def window(
     em.line(
         f"{name} = pto.partition_view {arg.view}, offsets = [{', '.join(at)}], sizes = [{', '.join(names)}] : "
         f"{tensor_view_text(rank, dtype)} -> {text}"
+    )
+    return name, text
+
+
+def turned_window(em: Emitter, tensor: Expr, at: Sequence[str], sizes: Sequence[int]) -> tuple[str, str]:
+    """Write a `partition_view` of a matrix with rows and columns exchanged; `at` and `sizes` are the tensor's own.
+
+    Raises:
+        CodegenError: the tensor is no row-major matrix.
+    """
+    arg = em.tensor(tensor)
+    layout = arg.type.tensor_view.layout if arg.type.tensor_view is not None else TensorLayout.ND
+    if len(arg.type.shape) != 2 or layout is not TensorLayout.ND:
+        raise em.fail(f"a transposed window needs a row-major matrix; '{arg.param.name_hint}' is {arg.type}")
+    arg.turned = arg.turned or em.names.take(f"{arg.param.name_hint}_t_view")
+    text = window_text([sizes[1], sizes[0]], arg.type.dtype)
+    name = em.names.take(f"{arg.param.name_hint}_t_pview")
+    em.line(
+        f"{name} = pto.partition_view {arg.turned}, offsets = [{at[1]}, {at[0]}], "
+        f"sizes = [{em.index(sizes[1])}, {em.index(sizes[0])}] : {tensor_view_text(2, arg.type.dtype)} -> {text}"
     )
     return name, text
 

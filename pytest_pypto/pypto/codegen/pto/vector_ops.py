@@ -66,10 +66,15 @@ _COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
 def _compare(em: Emitter, call: Call) -> str:
-    code = int(call.kwargs.get("cmp_type", 0))
+    return f" {{cmpMode = #pto<cmp {comparison(em, call, 'cmp_type')}>}}"
+
+
+def comparison(em: Emitter, call: Call, keyword: str) -> str:
+    """`eq`, `ne`, `lt`, `le`, `gt` or `ge` for the code of a keyword."""
+    code = int(call.kwargs.get(keyword, 0))
     if not 0 <= code < len(_COMPARE):
-        raise em.fail(f"cmp_type={code} is no comparison; use 0..5 for {', '.join(_COMPARE)}", call.span)
-    return f" {{cmpMode = #pto<cmp {_COMPARE[code]}>}}"
+        raise em.fail(f"{keyword}={code} is no comparison; use 0..5 for {', '.join(_COMPARE)}", call.span)
+    return _COMPARE[code]
 
 
 def _rounding(em: Emitter, call: Call) -> str:
