@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ...ir import expr as e
 from ...ir import stmt as s
-from ...ir.types import TileType
+from ...ir.types import TileType, TupleType
 from ...ir.visitor import exprs_of, find_yield_stmt
 from ..device_ir import vars_in
 
@@ -49,6 +49,8 @@ class Flow:
     uses: dict[e.Var, list[Place]] = field(default_factory=dict)
     assigned: dict[e.Var, s.AssignStmt] = field(default_factory=dict)
     """The statement that assigns a tile variable, in program order."""
+    pairs: dict[e.Var, tuple[s.AssignStmt, Place]] = field(default_factory=dict)
+    """Operators that give several values, by the variable of the tuple; the values are defined there."""
     carry: dict[e.Var, e.IterArg] = field(default_factory=dict)
     """Loop result -> its carry."""
     merged: dict[e.Var, list[e.Expr]] = field(default_factory=dict)
@@ -97,11 +99,17 @@ class _Walker:
             self.body(stmt.body, loops, branches)
         else:
             self._use(exprs_of(stmt), here)
-            if isinstance(stmt, s.AssignStmt) and isinstance(stmt.var.type, TileType):
-                self.flow.defs[stmt.var] = here
+            if isinstance(stmt, s.AssignStmt) and isinstance(stmt.var.type, TupleType):
+                self.flow.pairs[stmt.var] = stmt, here
+            elif isinstance(stmt, s.AssignStmt) and isinstance(stmt.var.type, TileType):
+                self.flow.defs[stmt.var] = self._filled_at(stmt.value, here)
                 self.flow.assigned[stmt.var] = stmt
             self.flow.last = self._next
             self._next += 1
+
+    def _filled_at(self, value: e.Expr, here: Place) -> Place:
+        pair = value.tuple if isinstance(value, e.TupleGetItemExpr) else None
+        return self.flow.pairs[pair][1] if isinstance(pair, e.Var) and pair in self.flow.pairs else here
 
     def _loop(self, stmt: s.ForStmt | s.WhileStmt, here: Place) -> None:
         flow, index = self.flow, len(self.flow.loop_ends)

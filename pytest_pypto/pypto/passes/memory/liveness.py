@@ -104,27 +104,23 @@ class Liveness:
             buffer = self.buffer_of(var)
             if buffer is None:
                 continue
-            filled, stmt = self._origin(var, stmt)
-            place = self.flow.defs[filled]
+            place = self.flow.defs[var]
             life = Life(var, place.number, place.number)
             self._lives[var] = life
             buffer.lives.append(life)
             if buffer.base not in self._home:
                 self._home[buffer.base] = place.loops
                 buffer.start = buffer.end = place.number
-            call = op_call(stmt)
+            call = op_call(self._filler(stmt))
             if call is not None and isinstance(var.type, TileType):
                 for operand in _no_alias(call, var.type, handler):
                     self._keep_apart(buffer, operand)
                 self._note_stages(buffer, call)
 
-    def _origin(self, var: e.Var, stmt: s.Stmt) -> tuple[e.Var, s.Stmt]:
-        """What fills a variable: an element of a pair is filled by the operator that gives the pair."""
-        value = stmt.value if isinstance(stmt, s.AssignStmt) else None
-        pair = value.tuple if isinstance(value, e.TupleGetItemExpr) else None
-        if isinstance(pair, e.Var) and pair in self.flow.assigned and isinstance(var.type, TileType):
-            return pair, self.flow.assigned[pair]
-        return var, stmt
+    def _filler(self, stmt: s.AssignStmt) -> s.AssignStmt:
+        """The statement that fills a tile: for an element of a pair, the one that makes the pair."""
+        pair = stmt.value.tuple if isinstance(stmt.value, e.TupleGetItemExpr) else None
+        return self.flow.pairs[pair][0] if isinstance(pair, e.Var) and pair in self.flow.pairs else stmt
 
     def _keep_apart(self, buffer: Buffer, operand: e.Expr) -> None:
         other = self.buffer_of(operand)
