@@ -82,26 +82,38 @@ def execute(artifact: Artifact, args: Sequence[Any], settings: DeviceSettings, e
     session = Session(run, artifact)
     run.global_checks = GlobalChecks(run, session)
     observers = _observers(run, session)
+    try:
+        return _executed(run, session, arguments, observers, program)
+    except DeviceError as exc:
+        exc.findings = exc.findings or tuple(run.findings)
+        raise
+    finally:
+        _write_back(arguments)
+        session.close()
+        for a in arguments:
+            if a.buffer is not None:
+                a.buffer.close()
+
+
+def _executed(
+    run: RunContext, session: Session, arguments: list[Argument], observers: list[Any], program: HostProgram
+) -> DeviceResult:
     interpreter = Interpreter(program, session)
     returned: Any = None
     completed = True
     try:
         returned = interpreter.call(program.entry, [a.value for a in arguments])
         session.settle()
-        if explorer is not None:
-            explorer.done(session)
+        if run.explorer is not None:
+            run.explorer.done(session)
     except StopRun:
         completed = False
-    except DeviceError as exc:
-        if not exc.findings:
-            exc.findings = tuple(run.findings)
-        raise
-    finally:
-        _write_back(arguments)
     end_findings(run, session, arguments, completed)
     for observer in observers:
         observer.end(session)
-    return DeviceResult(_returned(returned, arguments), tuple(run.findings), session.counters, completed, run.dropped)
+    return DeviceResult(
+        _returned(returned, arguments), tuple(run.findings), session.tally.counters(), completed, run.dropped
+    )
 
 
 def _observers(run: RunContext, session: Session) -> list[Any]:

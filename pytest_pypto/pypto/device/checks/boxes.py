@@ -10,12 +10,17 @@ from ..host.graph import overlap
 from ..machine.dtypes import Array
 from ..machine.gm import GmArg
 
+_FEW = 64
+"""Pairs up to this number are compared one by one."""
 _CHUNK = 1 << 22
 """Most pairs that are compared in one step."""
 
 
 def meeting_pairs(a: Sequence[GmArg], b: Sequence[GmArg]) -> Iterator[tuple[int, int]]:
     """Index pairs (i, j) such that window `a[i]` and window `b[j]`, of one buffer, share an element."""
+    if len(a) * len(b) <= _FEW:
+        yield from ((i, j) for i, x in enumerate(a) for j, y in enumerate(b) if meets(x, y))
+        return
     groups_a, groups_b = _by_strides(a), _by_strides(b)
     for strides, left in groups_a.items():
         for other, right in groups_b.items():

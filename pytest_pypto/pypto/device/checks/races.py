@@ -36,8 +36,8 @@ class Access:
     key: Any = None
 
 
-def accesses(ag: Agent) -> Iterator[Access]:
-    """The distinct accesses of an agent, with the clock at that time."""
+def accesses(ag: Agent, roots: set[int] | None = None) -> Iterator[Access]:
+    """The distinct accesses of an agent (to some buffers), with the clock at that time."""
     clock = None
     if ag.clock is not None:
         clock = tuple(1 if i == ag.index else 0 for i in range(len(ag.clock)))
@@ -48,7 +48,7 @@ def accesses(ag: Agent) -> Iterator[Access]:
             clock = tuple(entry[1])
             seen.clear()
             continue
-        if entry in seen:
+        if (roots is not None and entry[1].root.id not in roots) or entry in seen:
             continue
         seen.add(entry)
         site, view, offsets, sizes = entry
@@ -82,18 +82,31 @@ def before(a: Access, b: Access) -> bool:
 
 def inner_races(run: RunContext, made: TaskRun) -> list[tuple[Access, Access]]:
     """Unordered conflicting accesses of different agents of one task."""
-    if len(made.agents) < 2:
+    shared = _shared_roots(made.agents)
+    if not shared:
         return []
     by_root: dict[int, dict[int, list[Access]]] = {}
     for ag in made.agents:
-        for access in accesses(ag):
+        for access in accesses(ag, shared):
             by_root.setdefault(access.window.root.id, {}).setdefault(ag.index, []).append(access)
-    found = []
-    for groups in by_root.values():
-        if len(groups) < 2 or not any(a.write for g in groups.values() for a in g):
-            continue
-        found += list(_pairs(list(groups.values())))
-    return found
+    return [pair for groups in by_root.values() for pair in _pairs(list(groups.values()))]
+
+
+def _shared_roots(agents: Sequence[Agent]) -> set[int]:
+    """Buffers that several agents touch, one of them writing."""
+    if len(agents) < 2:
+        return set()
+    users: dict[int, int] = {}
+    written: set[int] = set()
+    for ag in agents:
+        bit, sites = 1 << ag.index, ag.kernel.sites
+        for entry in ag.trace:
+            if entry[0] is not None:
+                root = entry[1].root.id
+                users[root] = users.get(root, 0) | bit
+                if "write" in sites[entry[0]].extra:
+                    written.add(root)
+    return {r for r in written if users[r] & (users[r] - 1)}
 
 
 def _pairs(groups: list[list[Access]]) -> Iterator[tuple[Access, Access]]:

@@ -36,7 +36,7 @@ class Variant:
     explore: bool = False
 
 
-@dataclass
+@dataclass(eq=False)
 class Kernel:
     """A compiled kernel bound to one core. `run(ag, tensors, scalars)` executes it (a generator when `yields`)."""
 
@@ -54,6 +54,8 @@ class Kernel:
     blocks: int
     source: str
     begin: list[Callable[[], None]] = field(default_factory=list)
+    ticks: dict[tuple[int, ...], int] = field(default_factory=dict)
+    """Ticks of the cost clock by how often each block was executed."""
 
     @property
     def tensors(self) -> int:

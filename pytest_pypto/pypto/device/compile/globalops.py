@@ -320,7 +320,8 @@ def _scalar_access(k: Builder, op: Op, arg: Pointer, write: bool) -> ScalarAcces
     size = itemsize(arg.type.dtype)
     moved = (("gm", size),)
     info = k.site(op, "scalar", Cost("scalar", 1, 0, () if write else moved, moved if write else (), op.name))
-    info.extra["write"] = write
+    if write:
+        info.extra["write"] = True
     if k.variant.explore:
         k.emit.line(f"if ag.stop({info.id}): yield")
     return ScalarAccess(info.id, arg.type.dtype, teller(k, op), k.variant.log, k.variant.explore)

@@ -113,8 +113,7 @@ class Pusher:
                 f"a tile of {tile.type.nbytes} bytes does not fit a slot of {self.decl.slot_size}",
             )
         data = np.array(tile.reader(tile.vr, tile.vc)()) if tile.vr and tile.vc else np.zeros((0, 0), tile.dtype)
-        site = self.place(self.site, ag) if ag.clock is not None else None
-        ring.push(ag, Message(data, tile.type.rows, tile.type.cols, self.split, holes, site, None))
+        ring.push(ag, Message(data, tile.type.rows, tile.type.cols, self.split, holes, (ag, self.site), None))
         ag.moved(self.site, data.size)
 
 
@@ -183,7 +182,8 @@ class Popper:
     def _tell_lane(self, ag: Any, m: Message, message: str) -> None:
         from ..findings import Finding
 
-        ag.report(Finding(FindingKind.WRONG_LANE, "error", message, self.place(self.site, ag), m.site))
+        sender, site = m.site
+        ag.report(Finding(FindingKind.WRONG_LANE, "error", message, self.place(self.site, ag), sender.place(site)))
 
     def _note(self, ag: Any, cells: Any, tile: Tile, missing: Any) -> None:
         key = (tile, None if missing is None else missing.tobytes())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -140,36 +141,21 @@ def overlap(a: GmArg, b: GmArg) -> bool:
     (a0, a1), (b0, b1) = a.span(), b.span()
     if a0 >= b1 or b0 >= a1:
         return False
-    if a.strides == b.strides and _nested(a.strides) and len(a.strides) > 1:
-        return _boxes_meet(_box(a), _box(b))
+    if a.strides == b.strides and len(a.strides) > 1 and nested(a.strides):
+        return all(x0 < y1 and y0 < x1 for (x0, x1), (y0, y1) in zip(a.box, b.box, strict=True))
     return True
 
 
-def _nested(strides: tuple[int, ...]) -> bool:
+@lru_cache(maxsize=1024)
+def nested(strides: tuple[int, ...]) -> bool:
     """Innermost stride 1, and each stride divides the one before."""
     return strides[-1] == 1 and all(o % i == 0 for o, i in pairwise(strides) if i)
 
 
-Box = list[tuple[int, int]]
-
-
-def _box(a: GmArg) -> Box:
-    """Intervals per axis, from the position of the first element."""
-    rest, found = a.offset, []
-    for n, s in zip(a.shape, a.strides, strict=True):
-        start, rest = divmod(rest, s) if s else (0, rest)
-        found.append((start, start + n))
-    return found
-
-
-def _boxes_meet(a: Box, b: Box) -> bool:
-    return all(x0 < y1 and y0 < x1 for (x0, x1), (y0, y1) in zip(a, b, strict=True))
-
-
 def covers(a: GmArg, b: GmArg) -> bool:
     """True when window `a` surely holds every element of window `b`."""
-    if a.strides == b.strides and _nested(a.strides) and len(a.strides) > 1:
-        return all(x0 <= y0 and y1 <= x1 for (x0, x1), (y0, y1) in zip(_box(a), _box(b), strict=True))
+    if a.strides == b.strides and len(a.strides) > 1 and nested(a.strides):
+        return all(x0 <= y0 and y1 <= x1 for (x0, x1), (y0, y1) in zip(a.box, b.box, strict=True))
     (a0, a1), (b0, b1) = a.span(), b.span()
     elements = 1
     for n in a.shape:

@@ -13,7 +13,7 @@ from ..checks.races import report_inner
 from ..compile.builder import Kernel, Variant
 from ..findings import Site
 from ..machine.gm import GlobalBuffer, GmArg
-from ..measure.counters import Counters
+from ..measure.counters import Tally
 from ..mixed.agents import Agent
 from ..mixed.scheduler import chooser
 from ..mixed.task import Launch, TaskRun
@@ -38,7 +38,7 @@ class Session:
         self.run, self.artifact = run, artifact
         self.graph = Graph()
         self.rings = Rings(run)
-        self.counters = Counters()
+        self.tally = Tally()
         self.pending: list[Task] = []
         self.order = run.settings.order
         self.eager = self.order == "program" or isinstance(run.explorer, Watcher)
@@ -46,7 +46,7 @@ class Session:
         self.choose = chooser(self.order, run.settings.seed)
         self.agents: dict[int, Sequence[Agent]] = {}
         self.observers: list[Any] = []
-        self._made = 0
+        self.buffers: list[GlobalBuffer] = []
 
     # ---- kernels
 
@@ -124,15 +124,13 @@ class Session:
             observer.task_done(task, made)
 
     def _count(self, launch: Launch, made: TaskRun) -> int:
-        counters, longest = self.counters, 0
-        counters.tasks += 1
-        counters.blocks += launch.blocks
-        for ag in made.agents:
-            ticks = counters.note_agent(ag)
-            longest = max(longest, ticks)
+        tally = self.tally
+        tally.tasks += 1
+        tally.blocks += launch.blocks
+        longest = max((tally.note_agent(ag) for ag in made.agents), default=0)
         for ring in made.rings:
-            counters.note_ring(launch.group, ring)
-        counters.ticks += longest
+            tally.note_ring(launch.group, ring)
+        tally.ticks += longest
         return longest
 
     def _finish(self, task: Task) -> None:
@@ -143,8 +141,8 @@ class Session:
 
     def created(self, root: GlobalBuffer) -> None:
         """The host has made a tensor."""
-        self._made += 1
-        root.name = f"created tensor {self._made}"
+        self.buffers.append(root)
+        root.name = f"created tensor {len(self.buffers)}"
         for observer in self.observers:
             observer.created(root)
 
@@ -157,6 +155,14 @@ class Session:
         """The host, or a copy task, writes a region."""
         if self.run.log:
             self.run.global_checks.host_store(site, arg)
+
+    def close(self) -> None:
+        """Let go of everything that holds tensors."""
+        for buffer in self.buffers:
+            buffer.close()
+        self.agents.clear()
+        self.graph.tasks.clear()
+        self.run.global_checks = None
 
     # ---- order
 

@@ -54,6 +54,10 @@ class GlobalBuffer:
         self.param: int | None = None
         self.guard = False
 
+    def close(self) -> None:
+        """Forget the views, so that the buffer is freed as soon as nobody holds it."""
+        self.views.clear()
+
     def whole(self) -> GmArg:
         """The buffer as one dense tensor."""
         return GmArg(self, 0, self.shape, dense_strides(self.shape))
@@ -70,7 +74,7 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 class GmArg:
     """A tensor argument of a task: a strided window of a buffer, in elements. `valid` is its valid shape."""
 
-    __slots__ = ("offset", "root", "shape", "strides", "valid")
+    __slots__ = ("_box", "offset", "root", "shape", "strides", "valid")
 
     def __init__(
         self,
@@ -81,6 +85,18 @@ class GmArg:
         valid: tuple[int, ...] | None = None,
     ) -> None:
         self.root, self.offset, self.shape, self.strides, self.valid = root, offset, shape, strides, valid
+        self._box: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def box(self) -> tuple[tuple[int, int], ...]:
+        """Intervals per axis in the buffer, from the position of the first element (for nested strides)."""
+        if self._box is None:
+            rest, found = self.offset, []
+            for n, s in zip(self.shape, self.strides, strict=True):
+                start, rest = divmod(rest, s) if s else (0, rest)
+                found.append((start, start + n))
+            self._box = tuple(found)
+        return self._box
 
     def array(self) -> Array:
         """The elements as a numpy view."""

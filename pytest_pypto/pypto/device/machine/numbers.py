@@ -59,6 +59,8 @@ def float_to_int(x: Array, dtype: DType, mode: str) -> Array:
 
 def _narrow(x: Array, dtype: DType, mode: str) -> Array:
     """Float to a narrower float; the mode acts on the last kept bit."""
+    if x.dtype == F32 and dtype == BF16 and mode in ("ROUND", "TRUNC"):
+        return _cut(x, mode)
     near = x.astype(dtype)
     if mode in ("NONE", "RINT"):
         return near
@@ -69,6 +71,17 @@ def _narrow(x: Array, dtype: DType, mode: str) -> Array:
     pick = _PICK[mode](value, low, high)
     exact = (back == value) | np.isnan(value)
     out: Array = np.where(exact, near, pick).astype(dtype)
+    return out
+
+
+def _cut(x: Array, mode: str) -> Array:
+    """FP32 to BF16 on the bits: sign and magnitude, so adding half a unit rounds ties away from zero."""
+    bits = np.ascontiguousarray(x).view(np.uint32)
+    kept = (bits + np.uint32(0x8000) if mode == "ROUND" else bits) >> np.uint32(16)
+    out: Array = kept.astype(np.uint16).view(BF16)
+    missing = np.isnan(x)
+    if missing.any():
+        out[missing] = np.nan
     return out
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..machine.bind import Bind, OpSpec, Part
 from ..text.types import itemsize
@@ -33,7 +34,7 @@ class Cost:
     written: tuple[tuple[str, int], ...] = ()
     op: str = ""
 
-    @property
+    @cached_property
     def ticks(self) -> int:
         """Ticks on the cost clock."""
         start = START_TICKS.get(self.unit, 1)

@@ -20,7 +20,10 @@ from ..machine.tiles import Tile
 
 @dataclass(slots=True)
 class Message:
-    """One pushed tile: its valid elements, the extents of its box, which elements have no value."""
+    """One pushed tile: its valid elements, the extents of its box, which elements have no value.
+
+    `site` is the sender with the number of the pushing site.
+    """
 
     data: Array
     rows: int
