@@ -144,8 +144,9 @@ def check_passes(
     """
     results: list[PassResult] = []
     known: dict[tuple[str, str], PassResult] = {}
+    loaded: dict[bytes, Any] = {}
     for file in files:
-        result = _load(file, entry)
+        result = _load(file, entry, loaded)
         results.append(result)
         if result.error is None:
             _run(result, known, tensors, expected, (rtol, atol, equal_nan), entry)
@@ -160,10 +161,14 @@ def check_passes(
     return report
 
 
-def _load(file: Path, entry: str | None) -> PassResult:
+def _load(file: Path, entry: str | None, loaded: dict[bytes, Any]) -> PassResult:
+    """The program of a dump; dumps with the same text share one."""
     from ..language.parser import loads
 
-    node = loads(str(file))
+    text = file.read_bytes()
+    if text not in loaded:
+        loaded[text] = loads(str(file))
+    node = loaded[text]
     if not isinstance(node, (Program, Function)):
         raise ValueError(f"{file}: holds a {type(node).__name__}, not an ir.Program or ir.Function")
     select_entry_function(node, entry)
