@@ -12,7 +12,7 @@ STATEMENTS = [
     ("UnsupportedFeatureError", "Yield assignment with no value is not supported", "«z: pl.Scalar[pl.INDEX]»"),
     ("ParserSyntaxError", "Unsupported assignment: a = b = x", "«a = b = x»"),
     ("ParserSyntaxError", "Unsupported assignment: x.a = x", "«x.a = x»"),
-    ("ParserSyntaxError", "Unsupported assignment: a, *b = (x, x)", "a, «*b» = (x, x)"),
+    ("ParserSyntaxError", "Unsupported assignment: ", "a, «*b» = (x, x)"),
     (
         "ParserSyntaxError",
         "Failed to parse function 'main': TupleGetItemExpr requires tuple to have TupleType, got TensorType",

@@ -126,7 +126,7 @@ def test_split_none_is_no_attribute() -> None:
 
 
 def test_attributes_in_the_decorator_are_deprecated() -> None:
-    with pytest.warns(DeprecationWarning, match=r"write pl.func_attr"):
+    with pytest.warns(DeprecationWarning, match="write pl.func_attr"):
 
         @pl.function(attrs={"split": pl.SplitMode.LEFT_RIGHT, "a": 1})
         def main(x: T):
@@ -281,3 +281,15 @@ def test_two_classes_of_one_name_in_one_function() -> None:
 def test_program_is_for_classes() -> None:
     with pytest.raises(ParserSyntaxError, match=r"@pl\.program is for classes"):
         pl.program(lambda: None)  # type: ignore[arg-type]
+
+
+def test_deprecated_attributes_of_methods() -> None:
+    with pytest.warns(DeprecationWarning, match="write pl.func_attr"):
+
+        @pl.program
+        class Prog:
+            @pl.function(attrs={"split": pl.SplitMode.UP_DOWN, "a": 1})
+            def main(self, x: T):
+                return x
+
+    assert Prog["main"].attrs == {"split": 1, "a": 1}

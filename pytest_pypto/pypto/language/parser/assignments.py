@@ -68,14 +68,18 @@ def assign_name(
         ctx.want = said.type if type(value) is ast.Call else None
         made = ctx.expr(value)
         ctx.want = None
-        bind(ctx, target.id, made, said.type, node)
+        if made.type is said.type or not isinstance(made, (e.Call, e.Submit)):
+            bind(ctx, target.id, made, said.type, node)
+            return
+        made, type_ = apply_annotation(ctx, target, made, said)
+        bind(ctx, target.id, made, type_, node)
         return
     made = ctx.expr(value)
     if said is None and _names_a_symbol(ctx, target.id, made):
         return
     type_ = made.type
     if said is not None:
-        made, type_ = apply_annotation(ctx, target, made, said, value)
+        made, type_ = apply_annotation(ctx, target, made, said)
     bind(ctx, target.id, made, type_, node)
 
 
@@ -172,9 +176,7 @@ def _same_views(a: t.ShapedType, b: t.ShapedType) -> bool:
 # annotations -------------------------------------------------------------------------------------------------------
 
 
-def apply_annotation(
-    ctx: Ctx, target: ast.Name, value: e.Expr, said: Annotation, node: ast.expr
-) -> tuple[e.Expr, t.Type]:
+def apply_annotation(ctx: Ctx, target: ast.Name, value: e.Expr, said: Annotation) -> tuple[e.Expr, t.Type]:
     """The value and the variable's type after an annotation has been checked and taken over."""
     want, have = said.type, value.type
     if isinstance(want, (t.UnknownType, t.MemRefType)) or (isinstance(want, t.PtrType) and isinstance(have, t.PtrType)):

@@ -65,9 +65,14 @@ def func_attrs(ctx: Ctx, node: ast.Call) -> dict[str, Any]:
     """The attributes that one `pl.func_attr({...})` gives a function."""
     if len(node.args) != 1 or node.keywords:
         ctx.fail(ParserSyntaxError, "pl.func_attr() takes one dictionary literal", node)
+    return dict_attrs(ctx, node.args[0])
+
+
+def dict_attrs(ctx: Ctx, node: ast.expr) -> dict[str, Any]:
+    """Function attributes in a dictionary literal."""
     return {
         key: value
-        for key, item in entries(ctx, node.args[0], "pl.func_attr()").items()
+        for key, item in entries(ctx, node, "pl.func_attr()").items()
         if (value := _func_attr(ctx, key, item)) is not MISSING
     }
 

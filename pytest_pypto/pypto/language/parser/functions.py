@@ -64,15 +64,22 @@ def options_of(ctx: Ctx, decorator: ast.expr) -> Options:
         elif key in _BOOLS:
             setattr(made, key, _bool(ctx, value, key))
         elif key == "attrs":
-            from .attributes import call_attrs
-
-            made.attrs = call_attrs(ctx, value)
+            made.attrs = _deprecated_attrs(ctx, value)
         elif key == "external_source":
             made.external_source = _text(ctx, value, key)
         else:
             message = f"Unknown keyword argument '{key}' in @pl.function"
             ctx.fail(ParserSyntaxError, message, keyword, f"keywords: {_KNOWN}")
     return made
+
+
+def _deprecated_attrs(ctx: Ctx, node: ast.expr) -> dict[str, Any]:
+    from .attributes import dict_attrs
+    from .expressions import warn
+
+    message = "@pl.function(attrs=...) is deprecated: write pl.func_attr({...}) at the head of the body"
+    warn(ctx, message, node, DeprecationWarning)
+    return dict_attrs(ctx, node)
 
 
 def _enum(ctx: Ctx, node: ast.expr, enum: Any, key: str) -> Any:

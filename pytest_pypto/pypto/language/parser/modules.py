@@ -8,6 +8,7 @@ level is passed over; using a name that it would have defined is an error that s
 from __future__ import annotations
 
 import ast
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -237,6 +238,9 @@ def parse_program_class(
         assert decorator is not None
         try:
             options = options_of(ctx, decorator)
+            if options.external_source is not None and os.path.exists(source.filename):
+                base = os.path.dirname(source.filename)
+                options.external_source = os.path.normpath(os.path.join(base, options.external_source))
             inner = function_context(source, closure, program, method, options)
             inner.comments = comments
             functions.append(parse_function(inner, method, options))
