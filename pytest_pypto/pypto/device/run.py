@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,12 +57,25 @@ def run_artifact(
     chosen = settings or DeviceSettings()
     artifact = artifacts.load(Path(artifact_dir), read_host)
     _check_platform(artifact, chosen)
-    with artifact.lock, np.errstate(all="ignore"):
+    with artifact.lock, np.errstate(all="ignore"), _collector_paused():
         if chosen.order == "exhaustive":
             from .orders import run_exhaustively
 
             return run_exhaustively(artifact, args, chosen)
         return execute(artifact, args, chosen)
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """No garbage collection during a run: it makes many small objects and no cycles that last, and one full collection
+    takes longer than most runs in a process with a large library loaded."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _check_platform(artifact: Artifact, settings: DeviceSettings) -> None:

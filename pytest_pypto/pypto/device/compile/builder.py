@@ -53,6 +53,8 @@ class Kernel:
     memory: CoreMemory
     blocks: int
     source: str
+    syncs: bool
+    """True when it waits for the other blocks of its task."""
     begin: list[Callable[[], None]] = field(default_factory=list)
     ticks: dict[tuple[int, ...], int] = field(default_factory=dict)
     """Ticks of the cost clock by how often each block was executed."""
@@ -214,6 +216,7 @@ class Builder:
             self.memory,
             self.emit.blocks,
             source,
+            "pto.syncall" in self.scan.names,
             self.begin,
         )
 

@@ -63,10 +63,13 @@ class Session:
 
     def scalar_count(self, name: str) -> int:
         """Scalars that the host gives to a kernel, run-time extents included."""
-        found = self.artifact.kernels.get(name)
-        if found is None:
-            return self.kernel(name, 0, "aiv0").tensors  # raises: no such kernel
-        return sum(isinstance(t, ScalarT) and not n.startswith("__pypto_") for n, t in found[0].params)
+        known: dict[str, int] = self.artifact.cache.setdefault("scalars", {})
+        if name not in known:
+            if name not in self.artifact.kernels:
+                self.kernel(name, 0, "aiv0")  # raises: no such kernel
+            params = self.artifact.kernels[name][0].params
+            known[name] = sum(isinstance(t, ScalarT) and not n.startswith("__pypto_") for n, t in params)
+        return known[name]
 
     def used_symbols(self, func: Function, count: int) -> tuple[Var, ...]:
         """The extents that a kernel takes when it takes only some of them: those that its views use, in order."""

@@ -77,10 +77,11 @@ class TaskRun:
         return 0
 
     def _waits_for_blocks(self) -> bool:
-        names = [n for n in (self.launch.aic, self.launch.aiv) if n is not None]
-        cores = ("aic" if n == self.launch.aic else "aiv0" for n in names)
-        kernels = [self.kernel_of(n, 0, c) for n, c in zip(names, cores, strict=True)]
-        return any(s.op == "syncall" for k in kernels for s in k.sites)
+        launch = self.launch
+        if launch.blocks < 2:
+            return False
+        used = ((launch.aic, "aic"), (launch.aiv, "aiv0"))
+        return any(name is not None and self.kernel_of(name, 0, core).syncs for name, core in used)
 
     def _block(self, block: int, cluster: int, first: int, total: int) -> list[Agent]:
         launch, run = self.launch, self.run
