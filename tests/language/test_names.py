@@ -34,7 +34,6 @@ LEFT_OUT = {
     "pypto.language": set(),
     "pypto.language.distributed": {"op", "typing"},
     "pypto.language.parser.diagnostics": set(),
-    "pypto.language.tile": {"MaskPattern", "MemRefType"},
     "pypto.ir": {"comm_layout", "tensor_view_semantics"},
 }
 """Names that only the reference's own modules use among themselves."""

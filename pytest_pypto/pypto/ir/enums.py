@@ -188,6 +188,18 @@ class InlineLanguage(Enum):
     Python = 0
 
 
+class MaskPattern(IntEnum):
+    """Columns that a masked gather keeps: column 0 is the rightmost digit, repeated along the row."""
+
+    P0101 = 1
+    P1010 = 2
+    P0001 = 3
+    P0010 = 4
+    P0100 = 5
+    P1000 = 6
+    P1111 = 7
+
+
 class NotifyOp(IntEnum):
     """How a notification changes a signal."""
 

@@ -23,7 +23,7 @@ ENUMS: dict[str, type[Enum]] = {
     for name in (
         *("MemorySpace", "Mem", "TensorLayout", "TileLayout", "PadValue", "CompactMode", "FunctionType", "Level"),
         *("Role", "SplitMode", "ForKind", "ScopeMode", "PipeType", "AtomicType", "CoreType", "NotifyOp", "WaitCmp"),
-        *("ReduceOp", "ParamDirection", "ArgDirection"),
+        *("ReduceOp", "ParamDirection", "ArgDirection", "MaskPattern"),
     )
 }
 ADIR: dict[str, ArgDirection] = {
@@ -76,7 +76,7 @@ def dotted(node: ast.expr) -> str | None:
 
 def constant_of(path: str) -> Any:
     """The dtype, enum member or number that `path` (without the `pl.`) names, or `MISSING`."""
-    head, _, rest = path.partition(".")
+    head, _, rest = path.removeprefix("tile.").partition(".")
     if not rest:
         dtype = DataType.from_name(head)
         return dtype if dtype is not None else _PLAIN.get(head, MISSING)
