@@ -97,6 +97,7 @@ def _half(func: Function, side: Side, affinity: Affinity, earlier: dict, handler
     attrs = dict(func.attrs)
     if side is Side.CUBE:
         return cloned(func, body, name=name, type=kind, attrs=attrs, return_types=())
-    if handler.no_split_dual_aiv and func.split is None:
+    whole = func.split is not None and any(c.split == 0 for c in pruner.crossings)
+    if (handler.no_split_dual_aiv and func.split is None) or (whole and func.attrs.get("split_aiv")):
         attrs["dual_aiv_dispatch"] = True
     return cloned(func, body, name=name, type=kind, attrs=attrs)

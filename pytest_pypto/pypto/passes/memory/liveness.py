@@ -82,6 +82,16 @@ def _no_alias(call: e.Call, result: TileType, handler: Handler) -> list[e.Expr]:
     return [a for a in found if isinstance(a.type, TileType)]
 
 
+def _shifted(call: e.Call) -> list[e.Expr]:
+    """Operands that start inside their buffer: a result at its start would be written over cells not read yet."""
+    found = []
+    for arg in call.args:
+        memref = memref_of(arg) if isinstance(arg.type, TileType) else None
+        if memref is not None and e.const_value(memref.byte_offset_) != 0:
+            found.append(arg)
+    return found
+
+
 class Liveness:
     """Lifetimes in one function body whose tiles have buffers."""
 
@@ -113,7 +123,7 @@ class Liveness:
                 buffer.start = buffer.end = place.number
             call = op_call(self._filler(stmt))
             if call is not None and isinstance(var.type, TileType):
-                for operand in _no_alias(call, var.type, handler):
+                for operand in (*_no_alias(call, var.type, handler), *_shifted(call)):
                     self._keep_apart(buffer, operand)
                 self._note_stages(buffer, call)
 
