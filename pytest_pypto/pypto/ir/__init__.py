@@ -32,7 +32,6 @@ _MODULES: dict[str, str] = {
     "printer": "python_print python_print_type register_format_callback",
     "builder": "IRBuilder",
     "call_types": "deduce_call_return_type",
-    "serialization": "serialize deserialize serialize_to_file deserialize_from_file",
     "analysis": "ParentStmtAnalysis ArgEffect WriteChannel get_op_arg_effect get_op_memory_spec get_op_write_channel "
     "op_has_declared_arg_effect op_has_declared_arg_effects",
     "conversions": "ConversionContext op_conversion register_op_conversion register_op_conversion_custom "
@@ -65,6 +64,10 @@ _MEMBERS: dict[str, str] = {
 }
 """Enumeration members and dtypes that are also names of the module."""
 _OWNER = {name: owner for owner, names in _MEMBERS.items() for name in names.split()}
+_ABOVE = dict.fromkeys(
+    ("serialize", "deserialize", "serialize_to_file", "deserialize_from_file"), "language.serialization"
+)
+"""Public names whose code lives in a room above this one."""
 _SUBMODULES = ("op", "ops", "utils", "operators", "type")
 
 
@@ -72,6 +75,8 @@ def __getattr__(name: str) -> Any:
     module = _HOME.get(name)
     if module is not None:
         value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    elif name in _ABOVE:
+        value = getattr(importlib.import_module(f"{__name__.rpartition('.')[0]}.{_ABOVE[name]}"), name)
     elif name in _OWNER:
         value = getattr(__getattr__(_OWNER[name]), name)
     elif name in _MODULES or name in _SUBMODULES:
@@ -83,4 +88,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME, *_OWNER})
+    return sorted({*globals(), *_HOME, *_ABOVE, *_OWNER})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
-from .program import Function, Program
+from ..ir.printer import python_print
+from ..ir.program import Function, Program
+from .parser.modules import parse_all
 
 _PROGRAM = b"pypto-ir 1 program\n"
 _FUNCTION = b"pypto-ir 1 function\n"
@@ -18,8 +19,6 @@ def serialize(node: Any) -> bytes:
     Raises:
         TypeError: the node is neither.
     """
-    from .printer import python_print
-
     if isinstance(node, Program):
         return _PROGRAM + python_print(node, format=False).encode()
     if isinstance(node, Function):
@@ -40,12 +39,10 @@ def deserialize(data: bytes) -> Program | Function:
         code = data[len(head) :].decode()
     except UnicodeDecodeError as exc:
         raise ValueError(f"serialised IR is damaged at byte {len(head) + exc.start}") from None
-    modules = importlib.import_module(f"{__name__.rpartition('.ir.')[0]}.language.parser.modules")
-    found = list(modules.parse_all(code, "<serialized>", open_calls=True).values())
+    found = list(parse_all(code, "<serialized>", open_calls=True).values())
     if len(found) != 1 or not isinstance(found[0], Program):
         raise ValueError("serialised IR is damaged: it holds no program")
-    program: Program = found[0]
-    return program if head is _PROGRAM else next(iter(program.functions.values()))
+    return found[0] if head is _PROGRAM else next(iter(found[0].functions.values()))
 
 
 def serialize_to_file(node: Any, path: str | Path) -> None:
