@@ -76,7 +76,10 @@ class _Aligner:
         pending = {
             i: target
             for i, (target, value) in enumerate(zip(targets, values, strict=True))
-            if _base(target) is not None and _base(value) is not None and _base(target) is not _base(value)
+            if isinstance(value.type, TileType)  # a tensor is written in place, whatever its buffer is called
+            and _base(target) is not None
+            and _base(value) is not None
+            and _base(target) is not _base(value)
         }
         if not pending:
             return body
