@@ -14,7 +14,7 @@ _LIMIT = 4096
 
 
 class _Recorder:
-    """The traced values of one run, in order: function, author's name, how many times it was seen, value."""
+    """The traced values of one run, in order: function, variable, value of the valid part."""
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, str, Any]] = []
@@ -24,7 +24,7 @@ class _Recorder:
         if len(self.rows) < _LIMIT and hasattr(value, "detach"):
             valid = getattr(value, "_pypto_valid_shape", None)
             box = value if valid is None else value[tuple(slice(0, v) for v in valid)]
-            self.rows.append((function, stem(name), box.detach().clone()))
+            self.rows.append((function, name, box.detach().clone()))
 
 
 def stem(name: str) -> str:
@@ -65,9 +65,9 @@ def first_difference(
     before, after = record(good, tensors, entry), record(bad, tensors, entry)
     held: dict[tuple[str, tuple[int, ...]], list[Any]] = {}
     for _, name, value in before.rows:
-        held.setdefault((name, tuple(value.shape)), []).append(value)
+        held.setdefault((stem(name), tuple(value.shape)), []).append(value)
     for function, name, value in after.rows:
-        others = held.get((name, tuple(value.shape)))
+        others = held.get((stem(name), tuple(value.shape)))
         if others and not any(_close(value, other, rtol, atol) for other in others):
             gap = min(_gap(value, other) for other in others)
             return f"first differing variable: '{name}' in '{function}', shape {tuple(value.shape)}, off by {gap:.6e}"

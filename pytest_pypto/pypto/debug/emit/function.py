@@ -282,26 +282,26 @@ class FunctionWriter:
 
     def _spmd(self, stmt: s.SpmdScopeStmt) -> None:
         blocks = self.exprs.text(stmt.core_num)
-        if any(c.op.name == "system.syncall" for c in calls_in(stmt.body)):
-            self._region(stmt, f"_run_blocks({blocks}", ())
+        if any(c.op.name == "system.syncall" or c.op.name in self.plan.syncing for c in calls_in(stmt.body)):
+            self._region(stmt, f"_run_blocks({blocks}")
             return
         with self.lines.block(f"for _block in _spmd_blocks({blocks}):", stmt.span):
             self._guarded(stmt)
 
     def _lanes(self, stmt: s.SplitAivScopeStmt) -> None:
         """A region that both vector lanes run: one after the other, or in step when they exchange tiles."""
+        if any(c.op.name.endswith(".aic_gather") for c in calls_in(stmt.body)):
+            self._region(stmt, f"_run_lanes({stmt.count}")
+            return
         inner = s.stmts_of(stmt.body)
         lane, rest = "_lane_idx", inner
         if inner and isinstance(inner[0], s.AssignStmt) and _is_lane_number(inner[0].value):
             lane, rest = self.names.of(inner[0].var), inner[1:]
-        if any(c.op.name.endswith(".aic_gather") for c in calls_in(stmt.body)):
-            self._region(stmt, f"_run_lanes({stmt.count}", ())
-            return
         with self.lines.block(f"for {lane} in _aiv_lanes({stmt.count}):", stmt.span):
             for x in rest:
                 self.statement(x)
 
-    def _region(self, stmt: s.ScopeStmt, runner: str, _: tuple[str, ...]) -> None:
+    def _region(self, stmt: s.ScopeStmt, runner: str) -> None:
         """A region as a generator of its own, so that several lanes or blocks can run it in step."""
         self.regions += 1
         name = self.names.unique(f"region_{self.regions}")

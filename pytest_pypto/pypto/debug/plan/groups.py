@@ -142,6 +142,17 @@ def _extents(call: e.Call) -> tuple[int, ...] | None:
     return e.static_dims(type_.shape) if isinstance(type_, ShapedType) else None
 
 
+def syncing_functions(flows: Mapping[str, Flow], pairs: Mapping[str, Pair]) -> set[str]:
+    """Functions and groups that reach a barrier, themselves or through what they call."""
+    found = {n for n, flow in flows.items() if any(call.op.name == "system.syncall" for call, _, _ in flow.calls)}
+    while True:
+        more = {n for n, pair in pairs.items() if n not in found and {pair.aic, pair.aiv} & found}
+        more |= {n for n, flow in flows.items() if n not in found and any(c.op.name in found for c, _, _ in flow.calls)}
+        if not more:
+            return found
+        found |= more
+
+
 def waiting_functions(
     flows: Mapping[str, Flow], functions: Mapping[str, Function], pairs: Mapping[str, Pair]
 ) -> set[str]:

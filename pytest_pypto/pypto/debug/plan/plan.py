@@ -10,7 +10,7 @@ from ...ir.visitor import calls_in, collect_def_vars
 from ..dtypes import is_narrow_float
 from .bounds import Bounds
 from .flow import Flow, flow_of
-from .groups import Pair, launched_functions, pairs_of, two_lane_functions, waiting_functions
+from .groups import Pair, launched_functions, pairs_of, syncing_functions, two_lane_functions, waiting_functions
 from .regions import Regions
 from .sharing import Sharing
 from .storage import Analysis, Storage, Summary, callee_of
@@ -30,6 +30,7 @@ class Plan:
         self.functions: dict[str, Function] = {f.name: f for f in listed}
         self.flows: dict[str, Flow] = {f.name: flow_of(f) for f in listed}
         self.pairs: dict[str, Pair] = pairs_of(self.functions) if isinstance(node, Program) else {}
+        self.syncing = syncing_functions(self.flows, self.pairs)
         self.waiting = waiting_functions(self.flows, self.functions, self.pairs)
         self.two_lane = two_lane_functions(self.functions, self.pairs)
         self.launched = launched_functions(self.flows, self.functions)

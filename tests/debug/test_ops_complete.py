@@ -1,0 +1,61 @@
+"""Every operator of the language has a handler, or is refused by name; every handler is exercised by a test."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from pytest_pypto.pypto.debug import UnsupportedOpError, torch_codegen
+from pytest_pypto.pypto.debug.torch_codegen import _OP_MAP
+from pytest_pypto.pypto.ir import expr as e
+from pytest_pypto.pypto.ir import stmt as s
+from pytest_pypto.pypto.ir.op_table import all_ops
+from pytest_pypto.pypto.ir.program import Function
+from tests.kit import SPEC, needs_spec
+
+from .build import tensor
+
+ACROSS_DEVICES = ("pld.", "dist.", "builtin.")
+
+
+def listed() -> list[str]:
+    return [row["op"] for row in json.loads((SPEC / "ops.json").read_text(encoding="utf-8"))["ops"]]
+
+
+@needs_spec
+def test_every_listed_operator_is_known() -> None:
+    assert [n for n in listed() if n not in _OP_MAP and not n.startswith(ACROSS_DEVICES)] == []
+
+
+def test_every_operator_of_the_table_is_known() -> None:
+    assert [n for n in all_ops() if n not in _OP_MAP and not n.startswith(ACROSS_DEVICES)] == []
+
+
+def test_handlers_exist_only_for_operators_of_the_table() -> None:
+    assert [n for n in _OP_MAP if n not in all_ops()] == []
+
+
+@pytest.mark.parametrize("name", [n for n in all_ops() if n.startswith(ACROSS_DEVICES)])
+def test_operators_across_devices_are_refused_by_name(name: str) -> None:
+    a = e.Var("a", tensor((2,)))
+    f = Function("f", [a], [], s.EvalStmt(e.Call(e.Op(name), [a], type=a.type)))
+    with pytest.raises(UnsupportedOpError, match=f"Unsupported op '{re.escape(name)}'.*across devices"):
+        torch_codegen(f)
+
+
+def test_every_handler_is_exercised() -> None:
+    """The names of operators that the tests of this directory mention, spelled out or built from parts."""
+    text = "\n".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.glob("test_*.py"))
+    words = set(re.findall(r"[a-z_0-9]+", text))
+    kinds = {"row", "col", "expand", "arg", "part", "sync"}
+
+    def mentioned(name: str) -> bool:
+        space, last = name.split(".", 1)
+        if last in words or f"{space}.{last}" in text:
+            return True
+        return all(part in words | kinds or part.removeprefix("arg") in words for part in last.split("_"))
+
+    assert [n for n in _OP_MAP if not mentioned(n)] == []
