@@ -187,7 +187,8 @@ def _array(ctx: Ctx, node: ast.expr) -> t.Type:
         ctx.fail(ParserTypeError, "pl.Array takes an extent and a dtype, as in pl.Array[4, pl.INT32]", node)
     (extent,) = dim_list(ctx, [node.elts[0]])
     if not isinstance(extent, e.ConstInt):
-        ctx.fail(ParserTypeError, "the extent of a pl.Array is a constant integer", node.elts[0])
+        message = "the extent of a pl.Array is a constant integer"
+        ctx.fail(ParserTypeError, message, node.elts[0], "write a number, or a name bound to one outside")
     return t.ArrayType(dtype_of(ctx, node.elts[1]), extent)
 
 
@@ -236,7 +237,7 @@ def near_attribute(name: str) -> str | None:
     import difflib
 
     near = difflib.get_close_matches(name, [d.name for d in DataType.members()], n=1)
-    return f"did you mean pl.{near[0]}?" if near else None
+    return f"did you mean pl.{near[0]}?" if near else "dtypes: " + ", ".join(f"pl.{d.name}" for d in DataType.members())
 
 
 def _shaped(ctx: Ctx, kind: str, node: ast.expr) -> Annotation:
@@ -274,7 +275,8 @@ def _tensor(ctx: Ctx, kind: str, shape: tuple[e.Expr, ...], dtype: DataType, res
             said.add("memref")
             continue
         if memref is not None:
-            ctx.fail(ParserTypeError, f"pl.{kind}[...] takes the view before the memref", part)
+            message = f"pl.{kind}[...] takes the view before the memref"
+            ctx.fail(ParserTypeError, message, part, f"write pl.{kind}[shape, dtype, view, memref]")
         view = _tensor_view(ctx, part, shape)
         said.add("view")
     cls = t.DistributedTensorType if kind == "DistributedTensor" else t.TensorType
@@ -333,7 +335,8 @@ def _tile(ctx: Ctx, shape: tuple[e.Expr, ...], dtype: DataType, rest: list[ast.e
                 "memory spaces: " + ", ".join(f"pl.Mem.{m.name}" for m in MemorySpace if m.name != "ScalarLocal"),
             )
     if len(said) != len(rest):
-        ctx.fail(ParserTypeError, "pl.Tile takes at most one memory space, one view and one memref", rest[-1])
+        message = "pl.Tile takes at most one memory space, one view and one memref"
+        ctx.fail(ParserTypeError, message, rest[-1], "drop the second one")
     if memref_node is not None and space is None:
         message = "Tile annotation with a memref argument must also specify explicit memory space"
         ctx.fail(ParserTypeError, message, memref_node, "add the space, for example pl.Mem.Vec")
@@ -344,5 +347,5 @@ def _tile(ctx: Ctx, shape: tuple[e.Expr, ...], dtype: DataType, rest: list[ast.e
 
 def _tile_space(ctx: Ctx, space: MemorySpace, node: ast.expr) -> MemorySpace:
     if space is MemorySpace.ScalarLocal:
-        ctx.fail(ParserTypeError, "pl.Mem.ScalarLocal holds scalars, not tiles", node)
+        ctx.fail(ParserTypeError, "pl.Mem.ScalarLocal holds scalars, not tiles", node, "for example pl.Mem.Vec")
     return space

@@ -334,11 +334,13 @@ def bind_item(ctx: Ctx, name: str, whole: e.Expr, index: int, node: ast.AST) -> 
 def tuple_item(ctx: Ctx, whole: e.Expr, index: int, node: ast.AST) -> e.Expr:
     """Item `index` of a tuple value."""
     if not isinstance(whole.type, (t.TupleType, t.UnknownType)):
-        ctx.wrong(f"TupleGetItemExpr requires tuple to have TupleType, got {type(whole.type).__name__}", node)
+        kind = type(whole.type).__name__
+        hint = "assign it to one name"
+        ctx.wrong(f"TupleGetItemExpr requires tuple to have TupleType, got {kind}", node, hint)
     try:
         return e.TupleGetItemExpr(whole, index, ctx.span(node))
     except IndexError as exc:
-        ctx.wrong(exc, node)
+        ctx.wrong(exc, node, "items count from 0")
 
 
 def _submit_targets(ctx: Ctx, target: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> None:
@@ -351,5 +353,5 @@ def _submit_targets(ctx: Ctx, target: ast.Tuple | ast.List, value: ast.expr, nod
     if isinstance(made.type, t.TupleType) and len(names) != len(made.type.types):
         count = len(made.type.types)
         message = f"pl.submit() gives {count} value(s), the last one the task id, but {len(names)} name(s) take them"
-        ctx.fail(ParserSyntaxError, message, target)
+        ctx.fail(ParserSyntaxError, message, target, "write out, tid = pl.submit(...)")
     _unpack(ctx, names, made, "_submit_tmp", node)

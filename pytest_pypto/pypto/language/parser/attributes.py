@@ -21,13 +21,14 @@ _INT_LISTS = ("arg_direction_overrides",)
 def entries(ctx: Ctx, node: ast.expr, what: str) -> dict[str, ast.expr]:
     """Keys and value nodes of a dictionary literal with distinct string keys."""
     if not isinstance(node, ast.Dict):
-        ctx.fail(ParserSyntaxError, f"{what} takes a dictionary literal, got {ast.unparse(node)}", node)
+        hint = 'write {"key": value}'
+        ctx.fail(ParserSyntaxError, f"{what} takes a dictionary literal, got {ast.unparse(node)}", node, hint)
     found: dict[str, ast.expr] = {}
     for key, value in zip(node.keys, node.values, strict=True):
         if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
-            ctx.fail(ParserSyntaxError, f"keys of {what} are string literals", key or node)
+            ctx.fail(ParserSyntaxError, f"keys of {what} are string literals", key or node, 'write {"key": value}')
         if key.value in found:
-            ctx.fail(ParserSyntaxError, f"duplicate key '{key.value}' in {what}", key)
+            ctx.fail(ParserSyntaxError, f"duplicate key '{key.value}' in {what}", key, "drop one of the two")
         found[key.value] = value
     return found
 
@@ -53,7 +54,8 @@ def attr_value(ctx: Ctx, node: ast.expr) -> Any:
     if isinstance(node, (ast.List, ast.Tuple)):
         return [attr_value(ctx, item) for item in node.elts]
     if isinstance(node, ast.Dict):
-        ctx.fail(ParserSyntaxError, "an attribute value cannot be a dictionary", node)
+        hint = "values are numbers, strings, dtypes, enum members, names, expressions, and lists of these"
+        ctx.fail(ParserSyntaxError, "an attribute value cannot be a dictionary", node, hint)
     if isinstance(node, (ast.Attribute, ast.Name)):
         value = ctx.constant(node)
         if isinstance(value, (DataType, Enum, str)):

@@ -14,7 +14,7 @@ from ...ir.program import Function
 from ...ir.types import ScalarType, Type
 from .annotations import dtype_of
 from .constants import dotted
-from .context import EXPRESSIONS, INT_MAX, INT_MIN, Ctx, Value
+from .context import EXPRESSIONS, INT_MAX, INT_MIN, TOO_BIG, Ctx, Value
 from .diagnostics import InvalidOperationError, ParserSyntaxError, ParserTypeError, UnsupportedFeatureError
 from .expressions import apply_scalar
 from .function_calls import call_function, call_inline, submit
@@ -110,13 +110,14 @@ def _const(ctx: Ctx, node: ast.Call, want: Type | None) -> Value:
         return e.ConstBool(value, span) if dtype is DataType.BOOL else e.ConstInt(int(value), dtype, span)
     if type(value) is int:
         if not INT_MIN <= value <= INT_MAX:
-            ctx.fail(ParserTypeError, "integer constant does not fit in 64 bits", parts[0])
+            ctx.fail(ParserTypeError, "integer constant does not fit in 64 bits", parts[0], TOO_BIG)
         return e.ConstBool(bool(value), span) if dtype is DataType.BOOL else e.ConstInt(value, dtype, span)
     if type(value) is float:
         if dtype.is_int() and not math.isfinite(value):
             ctx.fail(ParserTypeError, f"{value} is no {dtype}", parts[0])
         return e.ConstFloat(value, dtype, span)
-    ctx.fail(ParserTypeError, f"pl.const() takes a number, got {ast.unparse(parts[0])}", parts[0])
+    hint = "for a variable write pl.cast(x, dtype)"
+    ctx.fail(ParserTypeError, f"pl.const() takes a number, got {ast.unparse(parts[0])}", parts[0], hint)
 
 
 def _scalar_pair(name: str, make: Callable[..., e.Expr]) -> Special:

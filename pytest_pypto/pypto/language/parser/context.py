@@ -25,6 +25,7 @@ Value: TypeAlias = Any
 MAX_ERRORS = 20
 LANGUAGE_MODULES = {"pypto.language": "pl", "pypto.language.distributed": "pld"}
 INDEX_TYPE = ScalarType(INDEX)
+TOO_BIG = "integers are -2**63 .. 2**64 - 1"
 INT_MIN, INT_MAX = -(2**63), 2**64 - 1
 
 
@@ -145,9 +146,9 @@ class Ctx:
         made.source_lines = self.source.lines_of(span.filename) if span is not None else self.source.file_lines
         return made
 
-    def wrong(self, message: object, node: ast.AST) -> NoReturn:
+    def wrong(self, message: object, node: ast.AST, hint: str | None = None) -> NoReturn:
         """Raise for an operand that the IR refuses, in the form `Failed to parse function 'f': ...`."""
-        self.fail(ParserSyntaxError, f"Failed to parse function '{self.name}': {message}", node)
+        self.fail(ParserSyntaxError, f"Failed to parse function '{self.name}': {message}", node, hint)
 
     def record(self, error: ParserError) -> None:
         """Keep an error and go on; poisoned ones only follow from another and are dropped.
@@ -185,7 +186,7 @@ class Ctx:
         kind = type(value)
         if kind is int:
             if not INT_MIN <= value <= INT_MAX:
-                self.fail(ParserTypeError, "integer constant does not fit in 64 bits", node)
+                self.fail(ParserTypeError, "integer constant does not fit in 64 bits", node, TOO_BIG)
             return e.ConstInt(value, INDEX, span)
         if kind is float:
             return e.ConstFloat(value, FP32, span)
@@ -254,7 +255,9 @@ class Ctx:
         """Raise for an unknown name, with a near match when there is one."""
         import difflib
 
-        error = self.error(UndefinedVariableError, f"Undefined variable '{name}'", node)
+        error = self.error(
+            UndefinedVariableError, f"Undefined variable '{name}'", node, "assign it before, or define it outside"
+        )
         if name in self.poisoned:
             error.poisoned = True
         near = difflib.get_close_matches(name, list(dict.fromkeys(self.scopes.visible())), n=1)

@@ -16,7 +16,7 @@ from ...ir.types import ScalarType
 from ..typing import DynVar, Scalar
 from . import constants
 from .constants import dotted
-from .context import EXPRESSIONS, Ctx, Value
+from .context import EXPRESSIONS, TOO_BIG, Ctx, Value
 from .diagnostics import ParserSyntaxError, ParserTypeError, UnsupportedFeatureError
 from .extents import FREE_SUFFIX, free_symbol, shared_symbol
 from .names import MISSING
@@ -177,7 +177,7 @@ def _fold(ctx: Ctx, node: ast.BinOp, left: Any, right: Any) -> Value:
     except (ArithmeticError, ValueError, TypeError) as exc:
         ctx.fail(ParserTypeError, f"cannot compute {ast.unparse(node)}: {exc}", node)
     if type(value) is int and value.bit_length() > constants.MAX_INT_BITS:
-        ctx.fail(ParserTypeError, "integer constant does not fit in 64 bits", node)
+        ctx.fail(ParserTypeError, "integer constant does not fit in 64 bits", node, TOO_BIG)
     return value
 
 
@@ -193,7 +193,13 @@ def apply_scalar(ctx: Ctx, make: Callable[..., e.Expr], operands: tuple[e.Expr, 
     try:
         return make(*operands, ctx.span(node))
     except (TypeError, ValueError) as exc:
-        ctx.wrong(exc, node)
+        ctx.wrong(exc, node, _scalar_hint(str(exc)))
+
+
+def _scalar_hint(text: str) -> str | None:
+    if "category" in text:
+        return "convert one side with pl.cast(x, dtype), or write the literal as the other kind (1.0 for 1)"
+    return "join conditions with `and`, `or`, `not`" if "bool" in text else None
 
 
 def _no_scalar(ctx: Ctx, operand: e.Expr, node: ast.AST) -> NoReturn:

@@ -78,7 +78,7 @@ def dim_value(ctx: Ctx, value: Any, node: ast.expr | None) -> e.Expr:
     place = node if node is not None else ast.Constant(value=None)
     if type(value) is int:
         if not -1 <= value <= INT_MAX:
-            ctx.fail(ParserTypeError, f"an extent cannot be {value}", node)
+            ctx.fail(ParserTypeError, f"an extent cannot be {value}", node, _DIM_HINT)
         return e.ConstInt(value, INDEX, ctx.span(place) if node is not None else UNKNOWN)
     if isinstance(value, DynVar):
         return shared_symbol(ctx, value)
@@ -143,7 +143,8 @@ def index_expr(ctx: Ctx, node: ast.expr) -> e.Expr:
         if missing:
             ctx.scopes.frames.pop()
     if not isinstance(made.type, ScalarType) or not made.type.dtype.is_int():
-        ctx.fail(ParserTypeError, f"Expected an integer expression, got {ast.unparse(node)} of type {made.type}", node)
+        message = f"Expected an integer expression, got {ast.unparse(node)} of type {made.type}"
+        ctx.fail(ParserTypeError, message, node, _DIM_HINT)
     return made
 
 

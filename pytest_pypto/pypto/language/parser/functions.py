@@ -211,7 +211,8 @@ def _kept_as_text(options: Options) -> bool:
 
 def _python_body(ctx: Ctx, node: ast.FunctionDef) -> tuple[s.Stmt, dict[str, Any], bool]:
     if node.args.args and node.args.args[0].arg == "self":
-        ctx.fail(ParserSyntaxError, f"worker function '{node.name}' must not declare self", node)
+        message = f"worker function '{node.name}' must not declare self"
+        ctx.fail(ParserSyntaxError, message, node, "it runs in another process: drop self")
     if _is_declaration(node):
         return s.SeqStmts((), ctx.span(node)), {}, True
     text = "\n".join(ast.unparse(stmt) for stmt in node.body)

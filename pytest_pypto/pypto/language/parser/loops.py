@@ -125,21 +125,22 @@ def _targets(ctx: Ctx, node: ast.For, head: _Head) -> tuple[ast.Name, list[ast.N
     carried = _names(ctx, items[1])
     if head.inits is None or len(carried) != len(head.inits):
         count = len(head.inits or [])
-        ctx.fail(ParserSyntaxError, f"Mismatch: {len(carried)} iter_args but {count} init_values", items[1])
+        message = f"Mismatch: {len(carried)} iter_args but {count} init_values"
+        ctx.fail(ParserSyntaxError, message, items[1], "name as many carried values as init_values gives")
     return items[0], carried
 
 
 def _names(ctx: Ctx, node: ast.Tuple | ast.List) -> list[ast.Name]:
     for item in node.elts:
         if not isinstance(item, ast.Name):
-            ctx.fail(ParserSyntaxError, "carried values of a loop are plain names", item)
+            ctx.fail(ParserSyntaxError, "carried values of a loop are plain names", item, "for i, (a, b) in ...")
     return [item for item in node.elts if isinstance(item, ast.Name)]
 
 
 def _bounds(ctx: Ctx, head: _Head, call: ast.Call, name: str) -> tuple[e.Expr, e.Expr, e.Expr]:
     for bound, node in zip(head.bounds, call.args, strict=False):
         if not isinstance(bound.type, t.ScalarType) or not bound.type.dtype.is_int():
-            ctx.wrong(f"pl.{name}() takes integer bounds, got {bound.type}", node)
+            ctx.wrong(f"pl.{name}() takes integer bounds, got {bound.type}", node, "convert it: pl.cast(x, pl.INDEX)")
     if len(head.bounds) == 1:
         start, stop, step = e.index(0), head.bounds[0], e.index(1)
     elif len(head.bounds) == 2:
@@ -147,7 +148,7 @@ def _bounds(ctx: Ctx, head: _Head, call: ast.Call, name: str) -> tuple[e.Expr, e
     else:
         start, stop, step = head.bounds  # type: ignore[assignment]
     if e.const_value(step) == 0:
-        ctx.fail(ParserSyntaxError, f"pl.{name}() with step 0 never ends", call)
+        ctx.fail(ParserSyntaxError, f"pl.{name}() with step 0 never ends", call, "use a positive or negative step")
     if name == "unroll" and any(e.const_value(b) is None for b in (start, stop, step)):
         message = "pl.unroll() requires compile-time constant integer bounds"
         ctx.fail(ParserSyntaxError, message, call, "use pl.range() for bounds known only at run time")
@@ -240,7 +241,8 @@ def _while_ssa(ctx: Ctx, node: ast.For, call: ast.Call) -> None:
     if isinstance(target, (ast.Tuple, ast.List)):
         names = _names(ctx, target)
     if len(names) != len(head.inits):
-        ctx.fail(ParserSyntaxError, f"Mismatch: {len(names)} iter_args but {len(head.inits)} init_values", target)
+        message = f"Mismatch: {len(names)} iter_args but {len(head.inits)} init_values"
+        ctx.fail(ParserSyntaxError, message, target, "name as many carried values as init_values gives")
     iter_args = _iter_args(ctx, names, head.inits)
     test_node = _cond(ctx, node)
     comments, ctx.pending_comments = ctx.pending_comments, []

@@ -316,7 +316,8 @@ def parse_split_aiv(ctx: Ctx, node: ast.For, call: ast.Call) -> None:
             ParserSyntaxError, "pl.split_aiv() gives one lane index", node.target, "for lane in pl.split_aiv(2, ...):"
         )
     if "split_aiv" in ctx.scope_stack:
-        ctx.fail(ParserSyntaxError, "pl.split_aiv() regions cannot be nested", call)
+        hint = "close the outer region first"
+        ctx.fail(ParserSyntaxError, "pl.split_aiv() regions cannot be nested", call, hint)
     mode = _split_aiv_options(ctx, call)
     comments, ctx.pending_comments = ctx.pending_comments, []
     outer, ctx.split_mode = ctx.split_mode, mode

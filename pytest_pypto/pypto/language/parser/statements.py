@@ -16,6 +16,7 @@ from .names import Closure
 from .special_statements import SPECIAL_STATEMENTS
 from .text import Source, comments_of, file_lines
 
+_ACCEPTED = "statements are assignments, for, while, if, with, return, break, continue, pass and calls"
 _HINTS = {
     "AugAssign": "write x = x + y",
     "Assert": "pl.static_assert(condition) checks constants while parsing",
@@ -34,7 +35,9 @@ def parse_body(ctx: Ctx, body: list[ast.stmt]) -> None:
             handler = STATEMENTS.get(type(node))
             if handler is None:
                 kind = type(node).__name__
-                ctx.fail(UnsupportedFeatureError, f"Unsupported statement type: {kind}", node, _HINTS.get(kind))
+                ctx.fail(
+                    UnsupportedFeatureError, f"Unsupported statement type: {kind}", node, _HINTS.get(kind, _ACCEPTED)
+                )
             handler(ctx, node)
         except ParserError as error:
             recover(ctx, node, error)

@@ -28,6 +28,9 @@ class Window:
     uppers: list[e.Expr | None]
 
 
+_INDEXED = "tensors, tiles, arrays and tuples have subscripts"
+
+
 def _subscript(ctx: Ctx, node: ast.Subscript) -> Value:
     constant = _constant_item(ctx, node)
     if constant is not MISSING:
@@ -41,7 +44,7 @@ def _subscript(ctx: Ctx, node: ast.Subscript) -> Value:
         return _window_read(ctx, base, base.type, node)
     if isinstance(base.type, t.UnknownType) and isinstance(node.slice, ast.Constant):
         return _tuple_item(ctx, base, node)
-    ctx.fail(ParserTypeError, f"a value of type {base.type} cannot be indexed", node)
+    ctx.fail(ParserTypeError, f"a value of type {base.type} cannot be indexed", node, _INDEXED)
 
 
 def _constant_item(ctx: Ctx, node: ast.Subscript) -> Any:
@@ -63,7 +66,7 @@ def _tuple_item(ctx: Ctx, base: e.Expr, node: ast.Subscript) -> e.Expr:
 
     value = ctx.value(node.slice)
     if type(value) is not int:
-        ctx.fail(ParserSyntaxError, "a tuple is indexed by a constant integer", node.slice)
+        ctx.fail(ParserSyntaxError, "a tuple is indexed by a constant integer", node.slice, "write t[0]")
     return tuple_item(ctx, base, value, node)
 
 
@@ -128,7 +131,8 @@ def _window(ctx: Ctx, type_: t.TensorType | t.TileType, node: ast.Subscript, kin
         else:
             index = ctx.expr(part)
             if not isinstance(index.type, t.ScalarType) or not index.type.dtype.is_int():
-                ctx.fail(ParserTypeError, f"an index is an integer scalar, got {ast.unparse(part)}", part)
+                message = f"an index is an integer scalar, got {ast.unparse(part)}"
+                ctx.fail(ParserTypeError, message, part, "write a number, an integer scalar or a slice")
             made.offsets.append(index)
             made.shape.append(e.index(1))
             made.scalar_axes.append(axis)
@@ -165,7 +169,7 @@ def write_subscript(ctx: Ctx, target: ast.Subscript, value: ast.expr, node: ast.
     elif isinstance(base.type, (t.TensorType, t.TileType)):
         made = _assemble(ctx, base, base.type, target, value, node)
     else:
-        ctx.fail(ParserTypeError, f"a value of type {base.type} cannot be written by subscript", target)
+        ctx.fail(ParserTypeError, f"a value of type {base.type} cannot be written by subscript", target, _INDEXED)
     bind(ctx, target.value.id, made, made.type, node)
 
 
@@ -202,12 +206,12 @@ def _fitted(ctx: Ctx, source: e.Expr, type_: Any, window: Window, kind: str, val
     axes = list(range(rank)) if whole else kept
     if len(have.shape) != len(axes):
         message = f"Subscript-write source has {len(have.shape)} dimension(s), the window has {len(kept)}"
-        ctx.fail(ParserTypeError, message, value)
+        ctx.fail(ParserTypeError, message, value, "bring it to that rank with pl.reshape")
     for mine, axis in zip(have.shape, axes, strict=True):
         a, b = e.const_value(mine), e.const_value(window.shape[axis])
         if a is not None and b is not None and a != b:
             message = f"Subscript-write source has extent {a} where the window of dimension {axis} has {b}"
-            ctx.fail(ParserTypeError, message, value)
+            ctx.fail(ParserTypeError, message, value, "window and source have equal extents")
     if whole:
         return source
     lifted: list[e.Expr] = [e.index(1)] * rank

@@ -52,9 +52,10 @@ def tile_view(ctx: Ctx, node: ast.expr, shape: tuple[e.Expr, ...], space: Memory
 def _fields(ctx: Ctx, node: ast.Call, what: str, known: tuple[str, ...]) -> dict[str, ast.expr]:
     path = ctx.path(node.func)
     if path is None or path[1] != what:
-        ctx.fail(ParserTypeError, f"Expected pl.{what}(...), got {ast.unparse(node)}", node)
+        ctx.fail(ParserTypeError, f"Expected pl.{what}(...), got {ast.unparse(node)}", node, f"write pl.{what}(...)")
     if node.args:
-        ctx.fail(ParserTypeError, f"pl.{what}(...) in an annotation takes keyword arguments only", node.args[0])
+        message = f"pl.{what}(...) in an annotation takes keyword arguments only"
+        ctx.fail(ParserTypeError, message, node.args[0], f"keywords: {', '.join(known)}")
     given: dict[str, ast.expr] = {}
     for keyword in node.keywords:
         if keyword.arg not in known:
