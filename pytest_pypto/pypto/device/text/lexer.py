@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..findings import DeviceError
@@ -12,9 +11,9 @@ MAX_BYTES = 64 << 20
 MAX_LINE = 1 << 16
 
 _TOKEN = re.compile(
-    r"""(?P<space>[ \t\r]+)
+    r"""[ \t\r]*(?:
+    (?P<newline>\n)
   | (?P<comment>//[^\n]*)
-  | (?P<newline>\n)
   | (?P<string>"(?:[^"\\\n]|\\.)*")
   | (?P<value>%[A-Za-z0-9_.$]+)
   | (?P<symbol>@[A-Za-z_][\w.$]*)
@@ -26,7 +25,7 @@ _TOKEN = re.compile(
   | (?P<arrow>->)
   | (?P<ident>[A-Za-z_][\w.$]*)
   | (?P<punct>[(){}\[\],=:<>?\#*])
-    """,
+    )""",
     re.VERBOSE,
 )
 
@@ -68,29 +67,30 @@ def tokens(text: str, file: str) -> list[Token]:
     Raises:
         DeviceError: a character or an unfinished `<...>` that starts no token, or a line over 65536 characters.
     """
-    return list(_scan(text, file))
-
-
-def _scan(text: str, file: str) -> Iterator[Token]:
-    line, start, pos, size = 1, 0, 0, len(text)
-    match = _TOKEN.match
-    while pos < size:
-        found = match(text, pos)
-        if found is None:
-            raise DeviceError(f"unexpected character {text[pos]!r} in column {pos - start + 1}", file=file, line=line)
-        kind = found.lastgroup or ""
-        end = found.end()
+    found: list[Token] = []
+    add = found.append
+    line, start, pos = 1, 0, 0
+    for match in _TOKEN.finditer(text):
+        if match.start() != pos:
+            break
+        pos = match.end()
+        kind = match.lastgroup
         if kind == "newline":
-            line, start = line + 1, end
-        elif kind == "unclosed":
-            raise DeviceError(
-                f"the type or attribute in column {pos - start + 1} is not closed with '>' on its line",
-                file=file,
-                line=line,
-            )
-        elif kind not in ("space", "comment"):
-            yield Token(kind, found.group(), line, pos - start + 1)
-        pos = end
-        if pos - start > MAX_LINE:
-            raise DeviceError(f"the line is longer than {MAX_LINE} characters", file=file, line=line)
-    yield Token("end", "end of file", line, pos - start + 1)
+            line += 1
+            if pos - start > MAX_LINE:
+                raise DeviceError(f"the line is longer than {MAX_LINE} characters", file=file, line=line - 1)
+            start = pos
+        elif kind != "comment":
+            assert kind is not None
+            at = match.start(kind)
+            if kind == "unclosed":
+                message = f"the type or attribute in column {at - start + 1} is not closed with '>' on its line"
+                raise DeviceError(message, file=file, line=line)
+            add(Token(kind, match.group(kind), line, at - start + 1))
+    if text[pos:].strip(" \t\r"):
+        pos += len(text[pos:]) - len(text[pos:].lstrip(" \t\r"))
+        raise DeviceError(f"unexpected character {text[pos]!r} in column {pos - start + 1}", file=file, line=line)
+    if len(text) - start > MAX_LINE:
+        raise DeviceError(f"the line is longer than {MAX_LINE} characters", file=file, line=line)
+    add(Token("end", "end of file", line, pos - start + 1))
+    return found
