@@ -31,7 +31,8 @@ def run_pass(name: str, program: Program) -> Program:
     """One pass applied by itself."""
     found = load_pass(name, dict(ORDER)[name])
     assert found is not None, name
-    return found().apply(program)
+    after: Program = found().apply(program)
+    return after
 
 
 def run_passes(program: Program, first: str, last: str, platform: str = "a2a3sim", **context: Any) -> Program:
@@ -124,7 +125,8 @@ def dump_of(passes: Path, stage: int) -> Path:
     """The file with the reference's text after stage number `stage`."""
     index = _index(passes)
     name = index["passes"][stage]
-    return next(passes / file for file, stages in index["kept"].items() if name in stages)
+    kept: dict[str, list[str]] = index["kept"]
+    return next(passes / file for file, stages in kept.items() if name in stages)
 
 
 def stages(passes: Path) -> Iterator[tuple[str, Path, Path]]:

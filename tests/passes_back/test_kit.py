@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -22,7 +23,7 @@ CASES = sorted(p.parent for p in KIT.glob("*/*/passes") if p.parents[1].name not
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda p: f"{p.parent.name}-{p.name}")
-def test_passes_match_the_reference(case):
+def test_passes_match_the_reference(case: Path) -> None:
     program, platform = case.parent.name, case.name
     with selected_backend(PLATFORMS[platform]), PassContext(memory_planner=planner_of(KIT, program)):
         load = cache(loads)

@@ -11,8 +11,9 @@ from ...ir.enums import SplitMode
 from ...ir.span import UNKNOWN
 from ...ir.types import ScalarType
 from ...ir.visitor import walk_stmts
-from ..device_ir import all_uses, body_like, kernel_error, nested_bodies, op_assign, op_name, with_bodies
-from ..mixed.affinity import BOUNDARY_OPS, Affinity, Side
+from .._util import base_name
+from ..device_ir import all_uses, body_like, kernel_error, nested_bodies, op_assign, op_call, op_name, with_bodies
+from ..mixed.affinity import BOUNDARY_OPS, Affinity, Side, move_sides
 from .part import Lane
 from .rebalance import rebalanced_stride
 from .rewriter import LaneRewriter
@@ -36,6 +37,26 @@ def _written_per_lane(lane: e.Var, stmts: Sequence[s.Stmt]) -> bool:
     return any(
         any(v is lane for v in all_uses(stmt)) or any(op_name(x) in BOUNDARY_OPS for x in walk_stmts(stmt))
         for stmt in stmts
+    )
+
+
+def _misplaced(stmt: s.Stmt) -> str:
+    """What is wrong with vector work outside every region; a move stands for the operator that needs the tile."""
+    call = op_call(stmt)
+    if call is None or call.op.name != "tile.move":
+        return (
+            f"{op_name(stmt)} runs on the vector core, but stands outside every pl.split_aiv region; move it into one"
+        )
+    source = call.args[0]
+    name = f"'{base_name(source.name_hint)}'" if isinstance(source, e.Var) else "a tile"
+    if move_sides(call)[0] is Side.VECTOR:
+        return (
+            f"{name} is made by the vector lanes in a pl.split_aiv region and used by the cube core outside it; "
+            "hand it out with pl.aic_gather inside the region"
+        )
+    return (
+        f"{name} is used on the vector core outside every pl.split_aiv region; move that use into a region, with "
+        "pl.aiv_shard for the part of one lane"
     )
 
 
@@ -70,11 +91,7 @@ class RegionLowering:
 
     def _outside(self, stmt: s.Stmt) -> None:
         if Side.VECTOR in self.affinity.of(stmt) and op_name(stmt) != LANE_OP:
-            raise kernel_error(
-                f"{op_name(stmt)} runs on the vector core, but stands outside every pl.split_aiv region; "
-                "move it into a region",
-                stmt.span,
-            )
+            raise kernel_error(_misplaced(stmt), stmt.span)
 
     def _region(self, region: s.SplitAivScopeStmt) -> Sequence[s.Stmt]:
         stmts = s.stmts_of(region.body)
