@@ -59,11 +59,13 @@ class FunctionWriter:
         self.flow = plan.flows[name]
         self.targets: tuple[str, ...] = ()
         self.regions = 0
+        self.span = function.span
+        """Place of the statement that is being written."""
 
     def hoist(self, text: str) -> str:
         """Give an expression a name, by an assignment in front of the statement that is being written."""
         name = self.names.unique("t")
-        self.lines.add(f"{name} = {text}")
+        self.lines.add(f"{name} = {text}", self.span)
         return name
 
     def write(self) -> FunctionText:
@@ -123,6 +125,7 @@ class FunctionWriter:
 
     def statement(self, stmt: s.Stmt) -> None:
         """One statement."""
+        self.span = stmt.span
         if isinstance(stmt, s.AssignStmt):
             self._assign(stmt)
         elif isinstance(stmt, s.EvalStmt):
