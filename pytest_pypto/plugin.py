@@ -63,25 +63,25 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     state_of(early_config)  # conftest files may import pypto
 
 
-def is_worker() -> bool:
-    """Whether this process is an xdist worker."""
-    return bool(os.environ.get("PYTEST_XDIST_WORKER"))
+def worker_count(config: pytest.Config) -> int:
+    """Number of xdist workers when this session is one of them, otherwise 0."""
+    given = getattr(config, "workerinput", None)
+    return int(given["workercount"]) if given is not None else 0
 
 
 def pytest_configure(config: pytest.Config) -> None:
     state = state_of(config)
     for line in markers.DOCS:
         config.addinivalue_line("markers", line)
-    if is_worker():
-        _pin_threads()
+    if workers := worker_count(config):
+        _pin_threads(workers)
     else:
         config.pluginmanager.register(ReportCollector(state.totals), "pypto-totals")
 
 
-def _pin_threads() -> None:
+def _pin_threads(workers: int) -> None:
     """Share the processors between the workers: linear algebra with all threads in each is slower by orders."""
-    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    share = str(max(1, (os.cpu_count() or 1) // max(1, workers)))
+    share = str(max(1, (os.cpu_count() or 1) // workers))
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, share)
 
@@ -105,7 +105,7 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     state = state_of(session.config)
-    if state.totals.checks and not is_worker():
+    if state.totals.checks and not worker_count(session.config):
         from pytest_pypto.harness.store import Store
 
         Store(_cache_dir(session.config)).prune()

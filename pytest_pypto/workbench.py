@@ -60,12 +60,14 @@ class Workbench:
         settings: of the session.
         variant: platform, split and direction of the test.
         config: its `RunConfig`.
+        kept: how many of its checks were kept so far.
     """
 
     def __init__(
         self, item: pytest.Item, settings: Settings, variant: Variant, config: Any, tools: SessionTools
     ) -> None:
         self.item, self.settings, self.variant, self.config, self.tools = item, settings, variant, config, tools
+        self.kept = 0
 
     @property
     def seed(self) -> int:
@@ -272,7 +274,9 @@ class Workbench:
         verdict = verdict.with_(repro=self.repro())
         choice = self.settings["pypto_keep"]
         if choice == "all" or (choice == "fail" and not verdict.passed):
-            verdict = keep(case, verdict, self.item.config.rootpath / "pypto_artifacts")
+            self.kept += 1
+            name = self.item.nodeid if self.kept == 1 else f"{self.item.nodeid} check {self.kept}"
+            verdict = keep(case, verdict, self.item.config.rootpath / "pypto_artifacts", name)
         self._record(verdict)
         self.item.config.hook.pytest_pypto_verdict(item=self.item, verdict=verdict)
         if not verdict.passed:

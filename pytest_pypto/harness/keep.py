@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 README = """Everything about one check of pytest-pypto:
 
-  report.txt, report.html, verdict.json   what was found
+  report.txt, report.html, report.json    what was found
   repeat.py                               repeats the check without the test:  python repeat.py
   artifact/                               the compiled program; artifact/passes_dump/ has the program after every pass
   inputs.pt, golden.pt                    arguments and expected values (torch.load)
@@ -56,7 +57,7 @@ print("passed")
 def safe_name(name: str) -> str:
     """A directory name for a test id, unique enough to tell variants apart."""
     short = re.sub(r"[^\w.\-]+", "_", name.replace("::", ".")).strip("_.")
-    return short[-150:] or "check"
+    return f"{short[-150:] or 'check'}-{zlib.crc32(name.encode()):08x}"
 
 
 def fresh_directory(root: Path, name: str) -> Path:
@@ -70,15 +71,21 @@ def fresh_directory(root: Path, name: str) -> Path:
     return folder
 
 
-def keep(case: Case, verdict: Verdict, root: Path) -> Verdict:
-    """Write everything about a check below `root`; returns the verdict with the place noted in it."""
-    from pytest_pypto.report import html, text
+def keep(case: Case, verdict: Verdict, root: Path, name: str = "") -> Verdict:
+    """Write everything about a check below `root`; returns the verdict with the place noted in it.
 
-    folder = fresh_directory(root, case.name or "check")
+    Args:
+        case, verdict: the check.
+        root: directory for all checks.
+        name: of this check when one case has several.
+    """
+    from pytest_pypto.report import html, json_report, text
+
+    folder = fresh_directory(root, name or case.name)
     noted = verdict.with_(kept=str(folder))
     _artifact(case, folder / "artifact")
     _data(case, folder)
-    (folder / "verdict.json").write_text(noted.to_json(indent=1) + "\n", encoding="utf-8")
+    (folder / "report.json").write_text(json_report.render([noted]), encoding="utf-8")
     (folder / "report.txt").write_text(text.render(noted) + "\n", encoding="utf-8")
     (folder / "report.html").write_text(html.render([noted]), encoding="utf-8")
     (folder / "README.txt").write_text(README, encoding="utf-8")

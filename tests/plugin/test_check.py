@@ -46,9 +46,9 @@ def test_a_green_check(pytester: pytest.Pytester, way: list[str]) -> None:
     )
 
 
-def test_every_variant_of_a_mixed_kernel(pytester: pytest.Pytester, way: list[str]) -> None:
+def test_every_variant_of_a_mixed_kernel(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(MIXED + MIXED_CHECK.format(direction="C2V"))
-    result = pytester.runpytest("--pypto-platform=a2a3sim,a5sim", *way)
+    result = pytester.runpytest("--pypto-platform=a2a3sim,a5sim")
     result.assert_outcomes(passed=6)
     result.stdout.fnmatch_lines(["6 checks (3 on a2a3sim, 3 on a5sim)"])
 
@@ -61,10 +61,9 @@ def test_a_green_check_writes_nothing_outside_the_cache(pytester: pytest.Pyteste
     assert new == set()
 
 
-@pytest.mark.parametrize("more", ["", ', layers=["oracle"]'])
-def test_a_wrong_golden(pytester: pytest.Pytester, more: str, way: list[str]) -> None:
+def test_a_wrong_golden(pytester: pytest.Pytester, way: list[str]) -> None:
     """The worst element with its index, the count, and the command that repeats the test."""
-    path = pytester.makepyfile(check("off_by_one", more))
+    path = pytester.makepyfile(check("off_by_one"))
     result = pytester.runpytest("--pypto-seed=3", *way)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
@@ -257,14 +256,14 @@ KEEP = [
 
 
 @pytest.mark.parametrize(("choice", "golden", "kept"), KEEP)
-def test_keeping(pytester: pytest.Pytester, choice: str, golden: str, kept: bool, way: list[str]) -> None:
+def test_keeping(pytester: pytest.Pytester, choice: str, golden: str, kept: bool) -> None:
     pytester.makepyfile(check(golden))
-    result = pytester.runpytest(f"--pypto-keep={choice}", *way)
+    result = pytester.runpytest(f"--pypto-keep={choice}")
     folders = list((pytester.path / "pypto_artifacts").glob("*test_add*"))
     assert bool(folders) == kept
     if kept:
         names = files_below(folders[0])
-        assert {"report.txt", "report.html", "verdict.json", "repeat.py", "inputs.pt", "golden.pt"} <= names
+        assert {"report.txt", "report.html", "report.json", "repeat.py", "inputs.pt", "golden.pt"} <= names
         assert "artifact/compiled_meta.json" in names
         assert "artifact/passes_dump/00_frontend.py" in names
         assert (pytester.path / "pypto_artifacts" / ".gitignore").read_text() == "*\n"

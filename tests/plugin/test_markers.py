@@ -34,9 +34,9 @@ def test_deselection_is_counted_and_shown(pytester: pytest.Pytester, way: list[s
     result.assert_outcomes(passed=9, **({} if "-n2" in way else {"deselected": 9}))
 
 
-def test_both_platforms(pytester: pytest.Pytester, way: list[str]) -> None:
+def test_both_platforms(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(NINE)
-    result = pytester.runpytest("--pypto-platform=a2a3sim,a5sim", *way)
+    result = pytester.runpytest("--pypto-platform=a2a3sim,a5sim")
     result.assert_outcomes(passed=18)
     result.stdout.no_fnmatch_line("*deselected*")
 
@@ -133,13 +133,6 @@ def test_the_closest_marker_wins(pytester: pytest.Pytester) -> None:
         """
     )
     assert ids(pytester.runpytest("--collect-only", "-q")) == ["LEFT_RIGHT", "NONE", "UP_DOWN"]
-
-
-def test_the_same_order_in_every_worker(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(NINE)
-    result = pytester.runpytest("-n2", "--pypto-platform=a2a3sim,a5sim")
-    result.assert_outcomes(passed=18)
-    result.stdout.no_fnmatch_line("*Different tests were collected*")
 
 
 WRONG = [
