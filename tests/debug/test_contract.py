@@ -286,7 +286,7 @@ def test_slice_then_fill() -> None:
 
 
 def test_unknown_operators_and_nodes() -> None:
-    with pytest.raises(TypeError, match="^torch_codegen expects .*got str"):
+    with pytest.raises(TypeError, match=r"^torch_codegen expects .*got str"):
         torch_codegen("not a program")  # type: ignore[arg-type]
     a = e.Var("a", T)
     made = e.Call(e.Op("fake.nonexistent_op"), [a], type=T)

@@ -32,7 +32,7 @@ def cross(self, src: pl.Tensor[[16, 16], pl.FP32], dst: pl.Out[pl.Tensor[[16, 16
 def main(self, src: pl.Tensor[[16, 16], pl.FP32], dst: pl.Out[pl.Tensor[[16, 16], pl.FP32]]) -> pl.Tensor[[16, 16], pl.FP32]:
     o = self.cross(src, dst)
     return o
-"""
+"""  # noqa: E501
 
 
 def kernels(aic: str, aiv: str) -> str:
@@ -222,7 +222,7 @@ def test_after_a_failure_the_next_group_works() -> None:
 
 def test_tiles_that_nobody_pops_are_reported() -> None:
     text = kernels(
-        "t = pl.load(src, [0, 0], [16, 16], target_memory=pl.Mem.Mat)\npl.tpush_to_aiv(t, split=1)\npl.tpush_to_aiv(t, split=1)",
+        "t = pl.load(src, [0, 0], [16, 16], target_memory=pl.Mem.Mat)\npl.tpush_to_aiv(t, split=1)\npl.tpush_to_aiv(t, split=1)",  # noqa: E501
         "b: pl.Tile[[8, 16], pl.FP32, pl.Mem.Vec] = pl.tpop_from_aic(split=1)\n",
     )
     p = program(text)
@@ -347,7 +347,7 @@ def grp(self, out: pl.Out[pl.Tensor[[32, 16], pl.FP32]], x: pl.Tensor[[16, 16], 
 def main(self, x: pl.Tensor[[16, 16], pl.FP32], out: pl.Out[pl.Tensor[[32, 16], pl.FP32]]) -> pl.Tensor[[32, 16], pl.FP32]:
     o = self.grp(out, x, 2)
     return o
-"""
+"""  # noqa: E501
     )
     x, out = torch.randn(16, 16), torch.zeros(32, 16)
     assert space_of(p)["main"](x, out) is out

@@ -107,7 +107,9 @@ def test_mixed_kernels_run_once_per_block() -> None:
             value = e.Call(stmt.value.op, stmt.value.args, {}, {"core_num": 3}, stmt.value.type)
             stmt = s.AssignStmt(stmt.var, value)
         launched.append(stmt)
-    q = p.with_functions([f for f in p.functions.values() if f.name != "main"] + [main.with_(body=s.SeqStmts(launched))])
+    q = p.with_functions(
+        [f for f in p.functions.values() if f.name != "main"] + [main.with_(body=s.SeqStmts(launched))]
+    )
     assert "_run_spmd(3, _run_group_call, 'cross'" in torch_codegen(q)
     src, dst = torch.randn(16, 16), torch.zeros(16, 16)
     assert torch.equal(run(q, src, dst), 2 * src)
@@ -127,7 +129,7 @@ def main(self, a: pl.Tensor[[4, 8], pl.FP32], tmp: pl.InOut[pl.Tensor[[4, 8], pl
     with pl.spmd(4):
         o = self.k(a, tmp, o)
     return o
-"""
+"""  # noqa: E501
 
 
 def test_blocks_wait_for_each_other_at_a_barrier() -> None:
@@ -141,7 +143,9 @@ def test_blocks_wait_for_each_other_at_a_barrier() -> None:
 
 def test_a_barrier_that_not_all_blocks_reach() -> None:
     text = BARRIER.format(barrier='if i < 2:\n        pl.system.syncall(core_type="aiv_only")')
-    with pytest.raises(RuntimeError, match=r"syncall: blocks \[0, 1\] of 4 wait at a barrier that the others never reach"):
+    with pytest.raises(
+        RuntimeError, match=r"syncall: blocks \[0, 1\] of 4 wait at a barrier that the others never reach"
+    ):
         run(program(text), torch.zeros(4, 8), torch.zeros(4, 8), torch.zeros(4, 8))
 
 
@@ -174,7 +178,7 @@ def main(self, a: pl.Tensor[[32, 16], pl.FP32], tmp: pl.InOut[pl.Tensor[[32, 16]
     with pl.spmd(2):
         o = self.g(a, tmp, o)
     return o
-"""
+"""  # noqa: E501
     )
     a = torch.randn(32, 16)
     want = torch.cat(list(a.add(1).reshape(4, 8, 16).flip(0)))
@@ -190,10 +194,12 @@ def main(self, a: pl.Tensor[[16, 8], pl.FP32], b: pl.Tensor[[8, 16], pl.FP32], o
             part = pl.mul(pl.aiv_shard(mm), 2.0)
             {rest}
     return o
-"""
+"""  # noqa: E501
 
 
-@pytest.mark.parametrize(("mode", "at"), [("UP_DOWN", "[lane * 8, 0]"), ("LEFT_RIGHT", "[0, lane * 8]"), ("NONE", "[0, 0]")])
+@pytest.mark.parametrize(
+    ("mode", "at"), [("UP_DOWN", "[lane * 8, 0]"), ("LEFT_RIGHT", "[0, lane * 8]"), ("NONE", "[0, 0]")]
+)
 def test_regions_of_two_lanes(mode: str, at: str) -> None:
     p = program(REGION.format(mode=mode, rest=f"o = pl.assemble(o, part, {at})"))
     a, b = torch.randn(16, 8), torch.randn(8, 16)
@@ -201,7 +207,7 @@ def test_regions_of_two_lanes(mode: str, at: str) -> None:
 
 
 def test_lanes_of_a_region_exchange_their_parts() -> None:
-    rest = "whole = pl.aic_gather(part)\n            prod = pl.matmul(whole, v)\n            o = pl.assemble(o, pl.aiv_shard(prod), [lane * 8, 0])"
+    rest = "whole = pl.aic_gather(part)\n            prod = pl.matmul(whole, v)\n            o = pl.assemble(o, pl.aiv_shard(prod), [lane * 8, 0])"  # noqa: E501
     text = REGION.replace("o: pl.Out", "v: pl.Tensor[[16, 16], pl.FP32], o: pl.Out").format(mode="UP_DOWN", rest=rest)
     p = program(text)
     a, b, v = torch.randn(16, 8), torch.randn(8, 16), torch.randn(16, 16)
@@ -218,15 +224,15 @@ def step(self, a: pl.Tensor[[2, 2], pl.FP32], o: pl.Out[pl.Tensor[[2, 2], pl.FP3
 def main(self, a: pl.Tensor[[2, 2], pl.FP32], s: pl.Out[pl.Tensor[[2, 2], pl.FP32]], o: pl.Out[pl.Tensor[[2, 2], pl.FP32]]) -> pl.Tensor[[2, 2], pl.FP32]:
 {body}
     return o
-"""
+"""  # noqa: E501
 
 
 @pytest.mark.parametrize(
     ("lines", "want"),
     [
-        (["with pl.manual_scope():", "    s, t1 = pl.submit(self.step, a, s)", "    o, t2 = pl.submit(self.step, s, o, deps=[t1])"], 2.0),
-        (["ids = pl.array.create(3, pl.TASK_ID)", "for i in pl.range(3):", "    s, t = pl.submit(self.step, a, s)", "    ids[i] = t", "o, u = pl.submit(self.step, s, o, deps=[ids])"], 2.0),
-        (["s, t1 = pl.submit(self.step, a, s)", "bar = pl.system.task_dummy(deps=[t1])", "o, t2 = pl.submit(self.step, s, o, deps=[bar])"], 2.0),
+        (["with pl.manual_scope():", "    s, t1 = pl.submit(self.step, a, s)", "    o, t2 = pl.submit(self.step, s, o, deps=[t1])"], 2.0),  # noqa: E501
+        (["ids = pl.array.create(3, pl.TASK_ID)", "for i in pl.range(3):", "    s, t = pl.submit(self.step, a, s)", "    ids[i] = t", "o, u = pl.submit(self.step, s, o, deps=[ids])"], 2.0),  # noqa: E501
+        (["s, t1 = pl.submit(self.step, a, s)", "bar = pl.system.task_dummy(deps=[t1])", "o, t2 = pl.submit(self.step, s, o, deps=[bar])"], 2.0),  # noqa: E501
         (["none = pl.system.task_invalid()", "o, t2 = pl.submit(self.step, a, o, deps=[none])"], 1.0),
     ],
     ids=["manual scope", "array of tasks", "joint", "no task"],

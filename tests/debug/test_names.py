@@ -20,7 +20,7 @@ from .build import F32, Body, code_of, function, invoke, run, tensor, tile
 
 @pytest.mark.parametrize(
     ("hint", "name"),
-    [("x__y", "x_y"), ("0abc", "v_0abc"), ("for", "for_v"), ("a.b-c", "a_b_c"), ("", "v"), ("__", "v"), ("out__ssa_v3", "out_ssa_v3"), ("acc__iter_v1", "acc_iter_v1")],
+    [("x__y", "x_y"), ("0abc", "v_0abc"), ("for", "for_v"), ("a.b-c", "a_b_c"), ("", "v"), ("__", "v"), ("out__ssa_v3", "out_ssa_v3"), ("acc__iter_v1", "acc_iter_v1")],  # noqa: E501
 )  # fmt: skip
 def test_hints_become_identifiers(hint: str, name: str) -> None:
     assert TorchCodegen()._unique_name(hint) == name
@@ -133,7 +133,7 @@ def test_a_variable_may_be_called_like_a_function_of_the_program() -> None:
 
 @pytest.mark.parametrize(
     ("name", "base"),
-    [("acc__ssa_v3", "acc"), ("acc__iter_v1", "acc"), ("acc__rv_v2", "acc"), ("i__idx_v0", "i"), ("acc", "acc"), ("t__tmp_v0_1", "t")],
+    [("acc__ssa_v3", "acc"), ("acc__iter_v1", "acc"), ("acc__rv_v2", "acc"), ("i__idx_v0", "i"), ("acc", "acc"), ("t__tmp_v0_1", "t")],  # noqa: E501
 )  # fmt: skip
 def test_author_names(name: str, base: str) -> None:
     assert base_name(name) == base

@@ -132,7 +132,7 @@ def test_odd_extents_need_an_odd_mode_or_a_stride(space: dict[str, Any]) -> None
         rt.push_to_aiv(torch.zeros(5, 2), 1)
     rt.push_to_aiv(torch.zeros(5, 2), 1, 3)
     for stride in (-1, 4):
-        with pytest.raises(ValueError, match="lane stride must lie in 1..3"):
+        with pytest.raises(ValueError, match=r"lane stride must lie in 1..3"):
             rt.push_to_aiv(torch.zeros(5, 2), 1, stride)
 
 
@@ -168,7 +168,7 @@ def test_wrong_lanes_and_codes(space: dict[str, Any]) -> None:
 
 def test_the_form_of_a_snapshot(space: dict[str, Any]) -> None:
     lanes = {0: 0, 1: 0}
-    codes = {code: lanes for code in (1, 2, 3, 4)}
+    codes = dict.fromkeys((1, 2, 3, 4), lanes)
     assert space["_cross_core_rt"].snapshot() == {
         "no_split_dual_aiv_dispatch": False,
         "to_aiv": 0,

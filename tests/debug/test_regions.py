@@ -57,7 +57,13 @@ def test_padding_does_not_become_data(op: str) -> None:
     def body(b: Body, x: e.Var, o: e.Var) -> None:
         t = b.op("t", f"{op}.adds", x, 1.0)
         u = b.op("u", f"{op}.add", t, t)
-        b.ret(b.op("r", "tensor.assemble" if op == "tensor" else "tile.store", *((o, u, (0, 0)) if op == "tensor" else (u, (0, 0), o))))
+        b.ret(
+            b.op(
+                "r",
+                "tensor.assemble" if op == "tensor" else "tile.store",
+                *((o, u, (0, 0)) if op == "tensor" else (u, (0, 0), o)),
+            )
+        )
 
     f = function("f", [("x", types((8, 16), F32, (5, 16))), ("o", tensor((8, 16)))], body)
     x, o = torch.randn(8, 16), out(8, 16)
@@ -103,7 +109,7 @@ def main(self, x: pl.Tensor[[40, 8], pl.FP32], n: pl.Scalar[pl.INDEX], o: pl.Out
         u = pl.exp(pl.neg(t))
         o = pl.store(u, [i * 16, 0], o)
     return o
-"""
+"""  # noqa: E501
     )
     x, o = torch.randn(40, 8), out(40, 8)
     run(p, x, 3, o)
@@ -136,7 +142,7 @@ def main(self, x: pl.Tensor[[16, 16], pl.FP32], n: pl.Scalar[pl.INDEX], o: pl.Ou
     v = pl.tile.set_validshape(pl.neg(f), n, 8)
     o = pl.store(v, [0, 0], o)
     return o
-"""
+"""  # noqa: E501
     )
     x = torch.randn(16, 16)
     for n in (0, 5, 16):
@@ -161,7 +167,7 @@ def main(self, x: pl.Tensor[[4, 16], pl.FP32], n: pl.Scalar[pl.INDEX], o: pl.Out
     w = pl.slice(x, [4, 16], [0, 0], valid_shape=[4, n])
     o = self.k(w, o)
     return o
-"""
+"""  # noqa: E501
     )
     x, o = torch.randn(4, 16), out(4, 16)
     run(p, x, 7, o)
@@ -210,7 +216,7 @@ def main(self, x: pl.Tensor[[8, 8], pl.FP32], rank: pl.Scalar[pl.INDEX], o: pl.O
     if rank > 0:
         o = pl.store(t, [(rank - 1) * 8, 0], o)
     return o
-"""
+"""  # noqa: E501
     )
     o = out(16, 8)
     run(p, torch.ones(8, 8), 0, o)

@@ -25,7 +25,7 @@ def k(self, a: pl.Tensor[[2, 2], pl.FP32], n: pl.Scalar[pl.INDEX], o: pl.Out[pl.
 def main(self, a: pl.Tensor[[2, 2], pl.FP32], n: pl.Scalar[pl.INDEX], o: pl.Out[pl.Tensor[[2, 2], pl.FP32]]) -> pl.Tensor[[2, 2], pl.FP32]:
     r = self.k(a, n, o)
     return r
-"""
+"""  # noqa: E501
 
 
 def test_arguments_in_order_or_by_name() -> None:
@@ -68,7 +68,11 @@ def test_errors_carry_the_kernel_line() -> None:
 
 def test_traces() -> None:
     names: list[str] = []
-    run_oracle(program(ADD), [torch.zeros(2, 2), 0, torch.zeros(2, 2)], trace=lambda f, name, value: names.append(f"{f}.{name}"))
+    run_oracle(
+        program(ADD),
+        [torch.zeros(2, 2), 0, torch.zeros(2, 2)],
+        trace=lambda f, name, value: names.append(f"{f}.{name}"),
+    )
     assert names == ["k.o", "main.r"]
 
 
@@ -106,17 +110,17 @@ def test_functions_on_their_own() -> None:
 
 
 ORDERS = {
-    "package first": "import pytest_pypto.pypto.debug as d; import importlib; m = importlib.import_module('pytest_pypto.pypto.debug.torch_codegen')",
-    "submodule first": "import importlib; m = importlib.import_module('pytest_pypto.pypto.debug.torch_codegen'); import pytest_pypto.pypto.debug as d",
-    "from import": "from pytest_pypto.pypto.debug import torch_codegen as t; import sys; m = sys.modules['pytest_pypto.pypto.debug.torch_codegen']; import pytest_pypto.pypto.debug as d",
+    "package first": "import pytest_pypto.pypto.debug as d; import importlib; m = importlib.import_module('pytest_pypto.pypto.debug.torch_codegen')",  # noqa: E501
+    "submodule first": "import importlib; m = importlib.import_module('pytest_pypto.pypto.debug.torch_codegen'); import pytest_pypto.pypto.debug as d",  # noqa: E501
+    "from import": "from pytest_pypto.pypto.debug import torch_codegen as t; import sys; m = sys.modules['pytest_pypto.pypto.debug.torch_codegen']; import pytest_pypto.pypto.debug as d",  # noqa: E501
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_function_and_the_submodule_share_a_name(order: str) -> None:
     source = (
-        f"{ORDERS[order]}; import sys, types; assert isinstance(m, types.ModuleType); assert callable(d.torch_codegen); "
-        "assert d.torch_codegen is m.torch_codegen; assert m.TorchCodegen; print('torch' in sys.modules, 'numpy' in sys.modules)"
+        f"{ORDERS[order]}; import sys, types; assert isinstance(m, types.ModuleType); assert callable(d.torch_codegen); "  # noqa: E501
+        "assert d.torch_codegen is m.torch_codegen; assert m.TorchCodegen; print('torch' in sys.modules, 'numpy' in sys.modules)"  # noqa: E501
     )
     out = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True).stdout
     assert out.split() == ["False", "False"]

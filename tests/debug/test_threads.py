@@ -105,7 +105,9 @@ def test_a_mutual_wait_is_reported_at_once_and_the_next_group_works(space: dict[
     space["_MIXED_KERNEL_TIMEOUT_SEC"] = 0.2
     stuck = group(space, lambda: rt.pop_from_aiv(0), lambda: rt.pop_from_aic(0))
     start = time.perf_counter()
-    with pytest.raises(RuntimeError, match=r"Mixed-kernel execution timeout for g.*alive_threads=\['g-aic', 'g-aiv-lane0'\]"):
+    with pytest.raises(
+        RuntimeError, match=r"Mixed-kernel execution timeout for g.*alive_threads=\['g-aic', 'g-aiv-lane0'\]"
+    ):
         stuck()
     assert time.perf_counter() - start < 0.15
     fine = group(space, lambda: rt.push_to_aiv(torch.ones(1), 0), lambda: rt.pop_from_aic(0))
@@ -156,7 +158,7 @@ def test_a_cube_that_fails_has_no_lane(space: dict[str, Any]) -> None:
 
 def test_missing_functions(space: dict[str, Any]) -> None:
     space["_GROUP_META"]["g"] = {"aic": "none_aic", "aiv": "none_aiv"}
-    with pytest.raises(RuntimeError, match="Mixed-kernel function lookup failed.*none_aic, none_aiv"):
+    with pytest.raises(RuntimeError, match=r"Mixed-kernel function lookup failed.*none_aic, none_aiv"):
         space["_run_group_call"]("g")
     with pytest.raises(RuntimeError, match="Mixed-kernel function lookup failed"):
         space["_run_group_call"]("unheard_of")

@@ -28,7 +28,7 @@ class P:
     def main(self, a__ssa_v0: pl.Tensor[[4, 4], pl.FP32], k__ssa_v0: pl.Scalar[pl.FP32], out__ssa_v0: pl.Out[pl.Tensor[[4, 4], pl.FP32]]) -> pl.Tensor[[4, 4], pl.FP32]:
         r__ssa_v0: pl.Tensor[[4, 4], pl.FP32] = self.kernel(a__ssa_v0, k__ssa_v0, out__ssa_v0)
         return r__ssa_v0
-"""  # fmt: skip
+"""  # fmt: skip  # noqa: E501
 BAD = GOOD.replace("pl.tile.exp(t__tile)", "pl.tile.neg(t__tile)")
 
 
@@ -53,10 +53,20 @@ def test_signature() -> None:
 def test_good_dumps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tensors, expected = case()
     before = {k: v.clone() if torch.is_tensor(v) else v for k, v in tensors.items()}
-    assert validate_pass_ir_codegen_results(dumps(tmp_path, **{"00_frontend": GOOD, "19_after_X": GOOD}), tensors, expected) is None
+    assert (
+        validate_pass_ir_codegen_results(
+            dumps(tmp_path, **{"00_frontend": GOOD, "19_after_X": GOOD}), tensors, expected
+        )
+        is None
+    )
     line = "validate tensor: 'out', max_abs_diff: 0.000000e+00, pass: True"
     head = "=" * 20
-    assert capsys.readouterr().out.splitlines() == [f"{head} 00_frontend {head}", line, f"{head} 19_after_X {head}", line]
+    assert capsys.readouterr().out.splitlines() == [
+        f"{head} 00_frontend {head}",
+        line,
+        f"{head} 19_after_X {head}",
+        line,
+    ]
     assert torch.equal(tensors["out"], before["out"])
     assert torch.equal(tensors["a"], before["a"])
 
@@ -78,7 +88,7 @@ def test_the_first_bad_pass_is_named_and_the_rest_still_run(tmp_path: Path) -> N
     assert "exceeds tolerance (rtol=0.05, atol=0.05)" in message
     assert "first bad pass: 02_b (last good: 01_a)" in message
     assert "first differing variable: 'u__tile' in 'kernel', shape (4, 4)" in message
-    assert [row.split() for row in message.splitlines()[-4:]] == [["01_a", "ok"], ["02_b", "differs:", "out"], ["03_c", "differs:", "out"], ["04_d", "ok"]]  # fmt: skip
+    assert [row.split() for row in message.splitlines()[-4:]] == [["01_a", "ok"], ["02_b", "differs:", "out"], ["03_c", "differs:", "out"], ["04_d", "ok"]]  # fmt: skip  # noqa: E501
     assert out.getvalue().count("pass: False") == 2
 
 
@@ -140,7 +150,9 @@ def test_missing_values(tmp_path: Path) -> None:
     tensors, expected = case()
     folder = dumps(tmp_path, a=GOOD)
     del tensors["k"]
-    with pytest.raises(KeyError, match=r"Cannot resolve tensor for parameter 'k__ssa_v0'\. Available keys: \['a', 'out'\]"):
+    with pytest.raises(
+        KeyError, match=r"Cannot resolve tensor for parameter 'k__ssa_v0'\. Available keys: \['a', 'out'\]"
+    ):
         validate_pass_ir_codegen_results(folder, tensors, expected, stream=io.StringIO())
     tensors, _ = case()
     with pytest.raises(ValueError, match=r"a\.py: expected key 'gone' not found in tensors after execution"):
@@ -181,7 +193,7 @@ def test_equal_infinities_differ_by_nothing(tmp_path: Path) -> None:
 
 def test_errors_of_scripts_name_the_file(tmp_path: Path) -> None:
     tensors, expected = case()
-    broken = GOOD.replace("pl.tile.store(v__tile, [0, 0]", "pl.tile.store(v__tile, [k__ssa_v0, 0]").replace("pl.Scalar[pl.FP32]", "pl.Scalar[pl.INDEX]")  # fmt: skip
+    broken = GOOD.replace("pl.tile.store(v__tile, [0, 0]", "pl.tile.store(v__tile, [k__ssa_v0, 0]").replace("pl.Scalar[pl.FP32]", "pl.Scalar[pl.INDEX]")  # fmt: skip  # noqa: E501
     folder = dumps(tmp_path, a=GOOD.replace("pl.Scalar[pl.FP32]", "pl.Scalar[pl.INDEX]"), b=broken)
     tensors["k"] = 3
     with pytest.raises(RuntimeError, match=r"b\.py: IndexError: tile.store.*") as caught:
@@ -199,7 +211,9 @@ def test_an_operator_without_a_handler_stops_one_dump_only(tmp_path: Path) -> No
 
     removed = _OP_MAP.pop("tile.neg")
     try:
-        report = check_passes(sorted(dumps(tmp_path, a=GOOD, b=BAD, c=GOOD).iterdir()), tensors, expected, rtol=1, atol=1)
+        report = check_passes(
+            sorted(dumps(tmp_path, a=GOOD, b=BAD, c=GOOD).iterdir()), tensors, expected, rtol=1, atol=1
+        )
     finally:
         _OP_MAP["tile.neg"] = removed
     assert [r.good for r in report.results] == [True, False, True]
@@ -207,7 +221,11 @@ def test_an_operator_without_a_handler_stops_one_dump_only(tmp_path: Path) -> No
 
 
 def test_programs_without_an_entry(tmp_path: Path) -> None:
-    two = GOOD.replace("type=pl.FunctionType.Orchestration", "type=pl.FunctionType.InCore").replace("self, ", "").replace("self.kernel", "kernel")
+    two = (
+        GOOD.replace("type=pl.FunctionType.Orchestration", "type=pl.FunctionType.InCore")
+        .replace("self, ", "")
+        .replace("self.kernel", "kernel")
+    )
     no_host = "\n".join(
         [*GOOD.splitlines()[:10], *[x.replace("def kernel", "def other") for x in GOOD.splitlines()[4:10]]]
     )
@@ -222,7 +240,9 @@ def test_narrow_and_bool_and_empty_tensors_compare() -> None:
     for dtype in (torch.bool, torch.uint8, torch.int8, torch.float8_e4m3fn, torch.bfloat16, torch.uint16):
         t = torch.tensor([1, 0, 1]).to(dtype)
         assert compare("k", t, t.clone(), 0, 0, False).close
-    assert compare("k", torch.zeros(0), torch.zeros(0), 0, 0, False) == compare("k", torch.zeros(0), torch.zeros(0), 1, 1, True)
+    assert compare("k", torch.zeros(0), torch.zeros(0), 0, 0, False) == compare(
+        "k", torch.zeros(0), torch.zeros(0), 1, 1, True
+    )
     far = compare("k", torch.tensor([0], dtype=torch.uint8), torch.tensor([255], dtype=torch.uint8), 0, 1, False)
     assert (far.close, far.max_abs_diff) == (False, 255.0)
     assert compare("k", 3, 3, 0, 0, False).close
