@@ -213,3 +213,18 @@ def test_constants_of_a_text() -> None:
         "z: pl.Tensor[[4, 8], pl.FP32] = pl.tensor.slice(x, [4, 8], [0, 0])",
         "y: pl.Scalar[pl.INDEX] = k * 3",
     ]
+
+
+def test_constants_that_text_changes_in_ways_only_running_would_tell_are_unknown() -> None:
+    from .marked import error_of
+
+    for change in ("N += 1", "if N:\n    N = 8", "for N in range(3):\n    pass", "N = f()", "del N", "import os as N"):
+        error = error_of(function("z = k * N", head=f"N = 4\n{change}\n"))
+        assert error.message == "Undefined variable 'N'"
+        assert error.hint is not None
+        assert error.hint.startswith("line 3 defines 'N'")
+
+
+def test_unpacked_constants_and_annotated_members() -> None:
+    head = "A, (B) = 1, 2\nclass C:\n    rows: int = 3\n"
+    assert printed_body(function("z = k * (A + B + C.rows)", head=head)) == ["z: pl.Scalar[pl.INDEX] = k * 6"]

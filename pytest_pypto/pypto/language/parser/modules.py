@@ -173,13 +173,14 @@ def _import(module: Module, node: ast.Import | ast.ImportFrom) -> None:
         elif alias.asname is None and "." in alias.name:
             full = bound
         full = full.removeprefix("pytest_pypto.")
+        module.program.aliases.pop(bound, None)
+        module.names.pop(bound, None)
+        value = values.imported(full.rpartition(".")[2]) if full.startswith("pypto.") else MISSING
         if full in LANGUAGE_MODULES:
             module.program.aliases[bound] = LANGUAGE_MODULES[full]
-        elif full.startswith("pypto."):
-            value = values.imported(full.rpartition(".")[2])
-            if value is not MISSING:
-                module.names[bound] = value
-        elif bound not in ("pl", "pld"):
+        elif value is not MISSING:
+            module.names[bound] = value
+        else:
             module.program.skipped[bound] = node.lineno
 
 
@@ -192,10 +193,12 @@ def _class(module: Module, node: ast.ClassDef) -> None:
     if decorator is None:
         members = {}
         for stmt in node.body:
-            if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 and isinstance(stmt.targets[0], ast.Name):
+            target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
+            target = stmt.target if isinstance(stmt, ast.AnnAssign) else target
+            if isinstance(target, ast.Name) and isinstance(stmt, (ast.Assign, ast.AnnAssign)) and stmt.value:
                 value = _value(module, stmt.value)
                 if value is not MISSING:
-                    members[stmt.targets[0].id] = value
+                    members[target.id] = value
         module.names[node.name] = SimpleNamespace(**members)
         return
     strict = False
@@ -275,11 +278,19 @@ def _constant(module: Module, node: ast.Assign | ast.AnnAssign) -> None:
     value = MISSING if node.value is None else _value(module, node.value)
     for target in targets:
         if value is MISSING or not isinstance(target, ast.Name):
-            _skip(module, node)
-            if isinstance(target, ast.Name):
-                module.names.pop(target.id, None)
+            _unpack(module, target, value, node)
         else:
             module.names[target.id] = value
+
+
+def _unpack(module: Module, target: ast.expr, value: Any, node: ast.stmt) -> None:
+    """`A, B = 1, 2`; anything else is passed over."""
+    names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
+    plain = all(isinstance(n, ast.Name) for n in names) and isinstance(value, (list, tuple))
+    if names and plain and len(names) == len(value):
+        module.names.update({n.id: v for n, v in zip(names, value, strict=True)})  # type: ignore[attr-defined]
+    else:
+        _skip(module, node)
 
 
 def _value(module: Module, node: ast.expr) -> Any:
@@ -299,11 +310,18 @@ def _value(module: Module, node: ast.expr) -> Any:
 
 
 def _skip(module: Module, node: ast.stmt) -> None:
+    """Pass over a statement; what it might assign is unknown from here on, also what was known before."""
     for inner in ast.walk(node):
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            module.program.skipped[inner.id] = node.lineno
-        elif isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
-            module.program.skipped[inner.name] = node.lineno
+        name = ""
+        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load):
+            name = inner.id
+        elif isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            name = inner.name
+        elif isinstance(inner, ast.alias):
+            name = inner.asname or inner.name.split(".")[0]
+        if name:
+            module.program.skipped[name] = node.lineno
+            module.names.pop(name, None)
 
 
 def loads(filepath: str | Path, free_names: str = "error") -> Function | Program:
