@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,6 +25,7 @@ from pytest_pypto.harness.stages import program_of, stages_of
 from pytest_pypto.harness.store import Store
 from pytest_pypto.markers import MarkerError, tolerance_of
 from pytest_pypto.options import Settings
+from pytest_pypto.repeat import repeat_command
 from pytest_pypto.selection import Variant
 
 if TYPE_CHECKING:
@@ -271,7 +270,7 @@ class Workbench:
         from pytest_pypto.harness.keep import keep
         from pytest_pypto.report.text import render
 
-        verdict = verdict.with_(repro=self.repro())
+        verdict = verdict.with_(repro=repeat_command(self.item, self.settings, self.platform))
         choice = self.settings["pypto_keep"]
         if choice == "all" or (choice == "fail" and not verdict.passed):
             self.kept += 1
@@ -303,18 +302,6 @@ class Workbench:
             note(("pypto.not_run", "; ".join(missing)))
         if not verdict.passed:
             note(("pypto.verdict", verdict.to_json()))
-
-    def repro(self) -> str:
-        """One command that repeats the test."""
-        config = self.item.config
-        start = config.invocation_params.dir
-        inside = self.item.nodeid.partition("::")[2]
-        words = ["python", "-m", "pytest", f"{os.path.relpath(self.item.path, start)}::{inside}"]
-        flags = [f for f in self.settings.flags() if not f.startswith("--pypto-platform=")]
-        words += [f"--pypto-platform={self.platform}", *flags]
-        if config.inipath is not None and start not in (config.rootpath, config.inipath.parent):
-            words += ["-c", str(config.inipath), f"--rootdir={config.rootpath}"]
-        return " ".join(shlex.quote(word) for word in words)
 
 
 def coloured(config: pytest.Config) -> bool:

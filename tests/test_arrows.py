@@ -23,7 +23,8 @@ OUTER: dict[str, set[str]] = {
     "info": {"options", "toolchain", "pypto"},
     "plugin": {"options", "markers", "selection", "collector", "hookspec", "workbench", "expected_error"}
     | {"toolchain", "harness", "global_state"},
-    "workbench": {"options", "markers", "selection", "harness", "check", "report"},
+    "workbench": {"options", "markers", "selection", "repeat", "harness", "check", "report"},
+    "repeat": {"options"},
     "selection": {"options", "markers", "toolchain"},
     "markers": {"options", "check"},
     "options": {"toolchain"},

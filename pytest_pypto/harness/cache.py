@@ -47,6 +47,7 @@ class CompileCache:
         Raises:
             Exception: whatever the compiler raises.
         """
+        __tracebackhide__ = True
         if options.get("output_dir") is not None:
             return compile_recorded(program, options)
         key = compile_key(program, options)
@@ -55,6 +56,7 @@ class CompileCache:
         return self._handles[key]
 
     def _through_store(self, program: Any, options: Mapping[str, Any], key: str) -> Any:
+        __tracebackhide__ = True
         folder, made = self.store.build(
             "artifact", key, lambda out: compile_recorded(program, {**options, "output_dir": str(out)})
         )
@@ -85,6 +87,7 @@ def _handle(program: Any, folder: Path, options: Mapping[str, Any]) -> Any:
 
 def compile_recorded(program: Any, options: Mapping[str, Any]) -> Any:
     """Compile and remember every stage of the way."""
+    __tracebackhide__ = True
     from pypto import ir
 
     with recording(options, program) as (recorder, rest):

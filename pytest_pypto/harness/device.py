@@ -122,5 +122,5 @@ def device(case: Case, facts: Accumulation) -> LayerResult:
 
 def counters_of(compiled: Any) -> dict[str, Any]:
     """Exact counts of the last dispatch, empty when the implementation has none."""
-    counters = getattr(getattr(compiled, "last_result", None), "counters", None)
+    counters: Any = getattr(getattr(compiled, "last_result", None), "counters", None)
     return dict(counters.to_json()) if hasattr(counters, "to_json") else {}

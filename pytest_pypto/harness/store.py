@@ -51,6 +51,7 @@ class Store:
         Returns:
             The directory, and what `make` returned (None when the entry was there).
         """
+        __tracebackhide__ = True
         from filelock import FileLock
 
         folder = self.entry(kind, key)
