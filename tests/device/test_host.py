@@ -10,10 +10,11 @@ import pytest
 
 from pytest_pypto.pypto.device import DeviceError, DeviceSettings, run_artifact
 
-from .texts import Kernel, host, kinds, module, plain, run, single, typ, write
+from .texts import Kernel, dirs, host, kinds, module, plain, run, single, typ, write
 
 F = np.float32
 ONE = typ("f32", (16, 16))
+PAIR = f"pl.Tuple[{ONE}, pl.Scalar[pl.TASK_ID]]"
 
 
 def add(name: str = "k", value: float = 1.0) -> Kernel:
@@ -54,7 +55,7 @@ def program(
     ("args", "words"),
     [
         ([np.zeros((16, 16), F)], r"main takes 2 argument\(s\) \(a, o\), got 1"),
-        ([np.zeros((16, 8), F), np.zeros((16, 16), F)], r"argument 0 \('a'\) has shape \[16, 8\], the program takes \[16, 16\]"),
+        ([np.zeros((16, 8), F), np.zeros((16, 16), F)], r"argument 0 \('a'\) has shape \[16, 8\], the program takes"),
         ([np.zeros((16, 16)), np.zeros((16, 16), F)], r"argument 0 \('a'\) holds float64, the program takes float32"),
         ([1.0, np.zeros((16, 16), F)], r"argument 0 \('a'\) must be an array, got float"),
     ],
@@ -118,7 +119,7 @@ def test_slice_extents_are_cut(row: int, rows: int, tmp_path: Path) -> None:
     with pl.scope():
         w: {ONE} = pl.tensor.slice(a, [16, 16], [r, 0])
         n: pl.Scalar[pl.INDEX] = pl.tensor.dim(w, 0)
-        o1: {ONE} = self.k(w, o, n, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing, pl.adir.scalar]}})
+        o1: {ONE} = self.k(w, o, n, {dirs("input", "output_existing", "scalar")})
     """
     folder = program(tmp_path, f"a: {typ('f32', (32, 16))}, r: pl.Scalar[pl.INDEX], o: pl.Out[{ONE}]", body, k)
     a, o = np.arange(512, dtype=F).reshape(32, 16), np.full((16, 16), -7, F)
@@ -149,7 +150,7 @@ def test_assemble_is_a_copy_task(tmp_path: Path) -> None:
     body = f"""
     with pl.scope():
         t: {ONE} = pl.tensor.create([16, 16], dtype=pl.FP32, layout=pl.TensorLayout.ND)
-        t1: {ONE} = self.k(a, t, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing]}})
+        t1: {ONE} = self.k(a, t, {dirs("input", "output_existing")})
         o1: {typ("f32", (32, 16))} = pl.tensor.assemble(o, t1, [16, 0])
     return o1
     """
@@ -168,7 +169,7 @@ def test_transpose_and_reshape_of_arguments(tmp_path: Path) -> None:
     body = f"""
     with pl.scope():
         r: {ONE} = pl.tensor.reshape(a, [16, 16])
-        o1: {ONE} = self.k(r, o, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing]}})
+        o1: {ONE} = self.k(r, o, {dirs("input", "output_existing")})
     """
     folder = program(tmp_path, f"a: {typ('f32', (4, 64))}, o: pl.Out[{ONE}]", body, add())
     a, o = np.arange(256, dtype=F).reshape(4, 64), np.zeros((16, 16), F)
@@ -186,7 +187,7 @@ def test_loop_scalars_and_float_precision(tmp_path: Path) -> None:
     with pl.scope():
         for i, (x,) in pl.range(4, init_values=(o,)):
             with pl.scope():
-                y: {big} = self.k(a, s, i, x, attrs={{"arg_directions": [pl.adir.input, pl.adir.scalar, pl.adir.scalar, pl.adir.inout]}})
+                y: {big} = self.k(a, s, i, x, {dirs("input", "scalar", "scalar", "inout")})
                 z: {big} = pl.yield_(y)
     return z
     """
@@ -208,13 +209,13 @@ def test_read_waits_for_its_producer(tmp_path: Path) -> None:
     body = f"""
     with pl.scope():
         t: {ONE} = pl.tensor.create([16, 16], dtype=pl.FP32, layout=pl.TensorLayout.ND)
-        t1: {ONE} = self.k(a, t, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing]}})
+        t1: {ONE} = self.k(a, t, {dirs("input", "output_existing")})
         v: pl.Scalar[pl.FP32] = pl.tensor.read(t1, [3, 4])
         if v > 2.5:
-            o1: {ONE} = self.k(t1, o, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing]}})
+            o1: {ONE} = self.k(t1, o, {dirs("input", "output_existing")})
             o2: {ONE} = pl.yield_(o1)
         else:
-            o3: {ONE} = self.m(t1, o, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing]}})
+            o3: {ONE} = self.m(t1, o, {dirs("input", "output_existing")})
             o2: {ONE} = pl.yield_(o3)
     return o2
     """
@@ -229,7 +230,7 @@ def test_read_waits_for_its_producer(tmp_path: Path) -> None:
 def test_host_writes_come_after_earlier_tasks(tmp_path: Path) -> None:
     body = f"""
     with pl.scope():
-        o1: {ONE} = self.k(a, o, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing]}})
+        o1: {ONE} = self.k(a, o, {dirs("input", "output_existing")})
         pl.tensor.write(o1, [0, 0], pl.const(42.0, pl.FP32))
     """
     folder = program(tmp_path, f"a: {ONE}, o: pl.Out[{ONE}]", body, add())
@@ -255,10 +256,10 @@ def test_read_outside_the_tensor(at: str, tmp_path: Path) -> None:
 def manual(deps: str) -> str:
     return f"""
     with pl.scope(mode=pl.ScopeMode.MANUAL):
-        r1: pl.Tuple[{ONE}, pl.Scalar[pl.TASK_ID]] = pl.submit(self.k, a, t, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing]}})
+        r1: {PAIR} = pl.submit(self.k, a, t, {dirs("input", "output_existing")})
         t1: {ONE} = r1[0]
         id1: pl.Scalar[pl.TASK_ID] = r1[1]
-        r2: pl.Tuple[{ONE}, pl.Scalar[pl.TASK_ID]] = pl.submit(self.k, t1, o{deps}, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing]}})
+        r2: {PAIR} = pl.submit(self.k, t1, o{deps}, {dirs("input", "output_existing")})
     """
 
 
@@ -314,7 +315,8 @@ def test_spmd_runs_every_block(tmp_path: Path) -> None:
     k.op("tneg", ["t"], ["t"])
     k.store("t", "o", ("row", 0), (16, 16))
     big = typ("f32", (64, 16))
-    body = 'with pl.scope():\n    self.k(a, o, attrs={"arg_directions": [pl.adir.input, pl.adir.output_existing], "core_num": 4})'
+    ways = dirs("input", "output_existing", more=', "core_num": 4')
+    body = f"with pl.scope():\n    self.k(a, o, {ways})"
     folder = program(tmp_path, f"a: {big}, o: pl.Out[{big}]", body, k)
     a = np.arange(1024, dtype=F).reshape(64, 16)
     for order in ("program", "late", "random"):
@@ -333,8 +335,8 @@ def test_returned_values(tmp_path: Path) -> None:
     body = f"""
     with pl.scope():
         t: {ONE} = pl.tensor.create([16, 16], dtype=pl.FP32, layout=pl.TensorLayout.ND)
-        t1: {ONE} = self.k(a, t, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing]}})
-        o1: {ONE} = self.k(t1, o, attrs={{"arg_directions": [pl.adir.input, pl.adir.output_existing]}})
+        t1: {ONE} = self.k(a, t, {dirs("input", "output_existing")})
+        o1: {ONE} = self.k(t1, o, {dirs("input", "output_existing")})
         v: pl.Scalar[pl.FP32] = pl.tensor.read(o1, [0, 0])
     return o1, t1, v
     """
@@ -364,8 +366,9 @@ def test_program_without_kernels(tmp_path: Path) -> None:
 
 
 def test_unsupported_host_operator(tmp_path: Path) -> None:
+    keys = ", ".join(f"pl.const({i}, pl.INT32)" for i in range(1, 7))
     body = f"""
-    y: {ONE} = pl.tensor.random(pl.const(1, pl.INT32), pl.const(2, pl.INT32), pl.const(3, pl.INT32), pl.const(4, pl.INT32), pl.const(5, pl.INT32), pl.const(6, pl.INT32), [16, 16], dtype=pl.UINT32)
+    y: {ONE} = pl.tensor.random({keys}, [16, 16], dtype=pl.UINT32)
     return y
     """
     folder = write(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from .texts import Kernel, group, host, kinds, mixed, module, run, typ, write
+from .texts import Kernel, dirs, group, host, kinds, mixed, module, run, typ, write
 
 F = np.float32
 Array = np.ndarray[Any, Any]
@@ -247,12 +247,13 @@ def test_members_with_different_arguments(tmp_path: Path) -> None:
     v.tensors = v.tensors[:1]
     v.lines = [x for x in v.lines if "%e_view" not in x and "%o_view" not in x]
     t = typ("f32", (32, 32))
+    ways = dirs("input", "input", "output_existing")
     both = group("g", cube, cube, ["o"]).replace(
-        'self.k_aic(a, e, o, attrs={"arg_directions": [pl.adir.input, pl.adir.input, pl.adir.output_existing]})\n        return',
-        'self.k_aiv(a, attrs={"arg_directions": [pl.adir.input]})\n        return',
+        f"self.k_aic(a, e, o, {ways})\n        return",
+        f"self.k_aiv(a, {dirs('input')})\n        return",
     )
     assert "self.k_aiv(a," in both
-    body = 'with pl.scope():\n    self.g(a, e, o, attrs={"arg_directions": [pl.adir.input, pl.adir.input, pl.adir.output_existing]})'
+    body = f"with pl.scope():\n    self.g(a, e, o, {ways})"
     text = host(f"a: {t}, e: {t}, o: pl.Out[{t}]", body, cube.declaration(["o"]), v.declaration([]), both)
     a, o = np.arange(1024, dtype=F).reshape(32, 32), np.zeros((32, 32), F)
     assert run(write(tmp_path, text, g=module(cube, v)), a, np.eye(32, dtype=F), o).findings == ()

@@ -147,9 +147,9 @@ class Kernel:
     def view(self, name: str, parent: str, offsets: Sequence[Any], rows: int, cols: int) -> str:
         """A window of a tile."""
         space, dtype = (self.types[parent].split(f"{k}=")[1].split(",")[0] for k in ("loc", "dtype"))
-        layout = tuple(self.types[parent].split(f"{k}=")[1].split(",")[0] for k in ("blayout", "slayout"))
+        layout = [self.types[parent].split(f"{k}=")[1].split(",")[0] for k in ("blayout", "slayout")]
         fractal = int(self.types[parent].split("fractal=")[1].split(",")[0])
-        self.types[name] = tile_type(space, dtype, rows, cols, (*layout, fractal), valid=f"{rows}x{cols}")  # type: ignore[arg-type]
+        self.types[name] = tile_type(space, dtype, rows, cols, (layout[0], layout[1], fractal), valid=f"{rows}x{cols}")
         at = ", ".join(self._value(o) for o in offsets)
         self.line(
             f"%{name} = pto.subview %{parent}[{at}] sizes [{rows}, {cols}] : {self.types[parent]} -> {self.types[name]}"
@@ -170,8 +170,9 @@ class Kernel:
         )
         zero = self.c(0, "i32")
         bufs = {"c2v": zero, "v2c": zero} | {mine: "%ring"}
-        self.line(f"pto.{'aic' if cube else 'aiv'}_initialize_pipe {{dir_mask = {mask}, slot_size = {slot_size}, "
-                  f"slot_num = {slots}}} (c2v_consumer_buf = {bufs['c2v']} : i32, v2c_consumer_buf = {bufs['v2c']} : i32)")  # fmt: skip
+        ends = f"(c2v_consumer_buf = {bufs['c2v']} : i32, v2c_consumer_buf = {bufs['v2c']} : i32)"
+        sizes = f"dir_mask = {mask}, slot_size = {slot_size}, slot_num = {slots}"
+        self.line(f"pto.{'aic' if cube else 'aiv'}_initialize_pipe {{{sizes}}} {ends}")
 
     def push(self, tile: str, split: int) -> None:
         """Send a tile."""
@@ -195,7 +196,8 @@ class Kernel:
         params = [f"%{n}: !pto.ptr<{d}>" for n, d, _ in self.tensors] + [f"%{n}: {t}" for n, t in self.scalars]
         params += ["%__pypto_spmd_block_idx: i32", "%__pypto_spmd_block_num: i32"] if self.block else []
         params += ["%__pypto_spmd_subblock_idx: i32"] if self.lane else []
-        head = f"  func.func @{self.name}({', '.join(params)}) attributes {{pto.kernel_kind = #pto.kernel_kind<{self.kind}>}} {{"
+        kind = f"attributes {{pto.kernel_kind = #pto.kernel_kind<{self.kind}>}}"
+        head = f"  func.func @{self.name}({', '.join(params)}) {kind} {{"
         consts = [f"  {name} = {text}" for text, name in self.consts.items()]
         return "\n".join([head, *consts, *self.lines, "  return", "  }"])
 
@@ -226,6 +228,12 @@ def typ(dtype: str, shape: Sequence[int]) -> str:
     return f"pl.Tensor[{list(shape)}, pl.{LANGUAGE[dtype]}]"
 
 
+def dirs(*names: str, more: str = "") -> str:
+    """`attrs={...}` of a call: the directions of the arguments, and other entries."""
+    listed = ", ".join(f"pl.adir.{n}" for n in names)
+    return f'attrs={{"arg_directions": [{listed}]{more}}}'
+
+
 def host(params: str, body: str, *functions: str, result: str = "") -> str:
     """A host program: the entry `main` with the given parameters and body, and other functions."""
     entry = (
@@ -246,10 +254,8 @@ def group(name: str, cube: Kernel, vector: Kernel, outs: Sequence[str], attrs: s
         params.append(f"{n}: " + (f"pl.Out[{t}]" if n in outs else t))
         made += [t] if n in outs else []
     names = [n for n, _, _ in vector.tensors]
-    dirs = ", ".join("pl.adir.output_existing" if n in outs else "pl.adir.input" for n in names)
-    calls = "\n".join(
-        f'        self.{k.name}({", ".join(names)}, attrs={{"arg_directions": [{dirs}]}})' for k in (cube, vector)
-    )
+    ways = dirs(*("output_existing" if n in outs else "input" for n in names))
+    calls = "\n".join(f"        self.{k.name}({', '.join(names)}, {ways})" for k in (cube, vector))
     mark = f"        pl.func_attr({attrs})\n" if attrs else ""
     result = f" -> {made[0]}" if made else ""
     back = f"\n        return {outs[0]}" if outs else ""
@@ -271,16 +277,15 @@ def write(folder: Path, host_text: str, **modules: str) -> Path:
 
 def single(folder: Path, kernel: Kernel, outs: Sequence[str], arch: str = "a2a3", inouts: Sequence[str] = ()) -> Path:
     """An artifact whose entry calls one kernel once, with the kernel's own parameters."""
-    params, dirs = [], []
+    params, ways = [], []
     for n, d, shape in kernel.tensors:
         t = typ(d, shape)
         params.append(f"{n}: " + (f"pl.Out[{t}]" if n in outs else f"pl.InOut[{t}]" if n in inouts else t))
-        dirs.append("output_existing" if n in outs else "inout" if n in inouts else "input")
+        ways.append("output_existing" if n in outs else "inout" if n in inouts else "input")
     params += [f"{n}: pl.Scalar[pl.{LANGUAGE[t]}]" for n, t in kernel.scalars]
-    dirs += ["scalar"] * len(kernel.scalars)
+    ways += ["scalar"] * len(kernel.scalars)
     names = ", ".join([n for n, _, _ in kernel.tensors] + [n for n, _ in kernel.scalars])
-    listed = ", ".join(f"pl.adir.{d}" for d in dirs)
-    body = f'with pl.scope():\n    self.{kernel.name}({names}, attrs={{"arg_directions": [{listed}]}})'
+    body = f"with pl.scope():\n    self.{kernel.name}({names}, {dirs(*ways)})"
     text = host(", ".join(params), body, kernel.declaration(outs, inouts))
     return write(folder, text, k=module(kernel, arch=arch))
 
@@ -289,8 +294,8 @@ def mixed(folder: Path, cube: Kernel, vector: Kernel, outs: Sequence[str], attrs
     """An artifact whose entry calls one group once."""
     params = [f"{n}: " + (f"pl.Out[{typ(d, s)}]" if n in outs else typ(d, s)) for n, d, s in vector.tensors]
     names = [n for n, _, _ in vector.tensors]
-    dirs = ", ".join("pl.adir.output_existing" if n in outs else "pl.adir.input" for n in names)
-    body = f'with pl.scope():\n    self.g({", ".join(names)}, attrs={{"arg_directions": [{dirs}]}})'
+    ways = dirs(*("output_existing" if n in outs else "input" for n in names))
+    body = f"with pl.scope():\n    self.g({', '.join(names)}, {ways})"
     text = host(
         ", ".join(params), body, cube.declaration(outs), vector.declaration(outs), group("g", cube, vector, outs, attrs)
     )

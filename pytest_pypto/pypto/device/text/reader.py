@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ..findings import DeviceError
 from .cursor import Cursor
-from .grammar import build_forms, dense, results
+from .forms_scalar import dense, results
+from .grammar import build_forms
 from .known import all_names
 from .lexer import Token, decode, tokens
 from .nodes import Func, Module, Op, Region
