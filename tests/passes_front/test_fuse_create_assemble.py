@@ -6,6 +6,7 @@ import pytest
 
 from pytest_pypto.pypto import ir
 from pytest_pypto.pypto.language.parser import parse
+from pytest_pypto.pypto.passes._util import PassError
 from pytest_pypto.pypto.passes.fuse_create_assemble_to_slice import FuseCreateAssembleToSlice
 
 HEAD = """# pypto.program: Host
@@ -90,7 +91,7 @@ def test_a_carry_that_is_only_handed_through_disappears():
         ),
     ],
 )
-def test_stays_a_copy(lines):
-    text = fused(*lines)
-    assert "pl.tensor.create(" in text
-    assert "pl.tensor.assemble(" in text
+def test_is_refused_unless_a_copy_was_made(lines):
+    """What cannot be a window must have been copied by OptimizeOrchTensors; it is never dropped."""
+    with pytest.raises(PassError, match="assembled in the host program .* run OptimizeOrchTensors before this pass"):
+        fused(*lines)
