@@ -93,5 +93,5 @@ def test_a_carry_that_is_only_handed_through_disappears():
 )
 def test_is_refused_unless_a_copy_was_made(lines):
     """What cannot be a window must have been copied by OptimizeOrchTensors; it is never dropped."""
-    with pytest.raises(PassError, match="assembled in the host program .* run OptimizeOrchTensors before this pass"):
+    with pytest.raises(PassError, match=r"assembled in the host program .* run OptimizeOrchTensors before this pass"):
         fused(*lines)
