@@ -305,9 +305,9 @@ class Workbench:
 
 
 def coloured(config: pytest.Config) -> bool:
-    """Whether this process writes to a terminal with colours."""
+    """Whether this process writes to a terminal with colours, and to nothing else that would get them."""
     reporter = config.pluginmanager.getplugin("terminalreporter")
-    return bool(reporter is not None and reporter.hasmarkup)
+    return bool(reporter is not None and reporter.hasmarkup and not getattr(config.option, "xmlpath", None))
 
 
 def config_source(config: Any) -> Source:
