@@ -111,7 +111,7 @@ def run_oracle(
         entry: the function to run; by default the only one or the first orchestration.
         schedule_seed: varies the order in which cores run; the same seed gives the same run.
         check_shapes: assert types, and shapes and types after each assignment.
-        trace: called with function, variable and value after each assignment of a tensor or tile.
+        trace: called with function, variable and value after each assignment and merge.
         settings: preamble settings, e.g. `leftover="error"`, `bounded_pipes=True`.
 
     Raises:

@@ -40,7 +40,7 @@ def torch_codegen(
         node: a program, or a function on its own.
         check_shapes: assert types of arguments, and shapes and types after each assignment.
         source_positions: end each line with the place of the kernel line it comes from.
-        trace: call `_TRACE(function, name, value)` of the namespace after each assignment of a tensor or tile.
+        trace: call `_TRACE(function, name, value)` of the namespace after each assignment and merge.
 
     Raises:
         TypeError: `node` is neither.

@@ -11,7 +11,7 @@ from ...ir import stmt as s
 from ...ir.enums import FunctionType
 from ...ir.program import Function
 from ...ir.span import Span
-from ...ir.types import ScalarType, ShapedType, TensorType, TileType
+from ...ir.types import ScalarType, TensorType, TileType
 from ...ir.visitor import calls_in, collect_def_vars
 from ..dtypes import accepted, is_odd, torch_name
 from ..names import NameTable
@@ -165,8 +165,11 @@ class FunctionWriter:
         scratch = isinstance(value, e.Call) and value.op.name == "tile.create"
         self.lines.add(f"{name} = {text}{_comment(value)}", stmt.span, only_for=name if scratch else None)
         self._check(stmt.var)
-        if self.options.trace and is_tensor(stmt.var.type):
-            self.lines.add(f'_TRACE("{self.function.name}", "{stmt.var.name_hint}", {name})')
+        self._trace(stmt.var)
+
+    def _trace(self, var: e.Var) -> None:
+        if self.options.trace and (is_tensor(var.type) or isinstance(var.type, ScalarType)):
+            self.lines.add(f'_TRACE("{self.function.name}", "{var.name_hint}", {self.names.of(var)})')
 
     def _check(self, var: e.Var) -> None:
         type_ = var.type
@@ -209,7 +212,7 @@ class FunctionWriter:
             with self.lines.block("else:"):
                 self.body(stmt.else_body)
         self.targets = outer
-        self._check_all(stmt.return_vars)
+        self._merged(stmt.return_vars)
 
     def _start_loop(self, stmt: s.ForStmt | s.WhileStmt) -> list[str]:
         """Initial values, and operands that are converted once for all iterations; returns the names of those."""
@@ -230,11 +233,12 @@ class FunctionWriter:
             del self.exprs.wide[name]
         for result, arg in zip(stmt.return_vars, stmt.iter_args, strict=False):
             self.names.alias(result, self.names.of(arg))
-        self._check_all(stmt.return_vars)
+        self._merged(stmt.return_vars)
 
-    def _check_all(self, variables: Sequence[e.Var]) -> None:
+    def _merged(self, variables: Sequence[e.Var]) -> None:
         for var in variables:
             self._check(var)
+            self._trace(var)
 
     def _for(self, stmt: s.ForStmt) -> None:
         converted = self._start_loop(stmt)
@@ -364,6 +368,3 @@ def _bare(text: str) -> str:
         if depth == 0 and k < len(text) - 1:
             return text
     return text[1:-1]
-
-
-__all__ = ["FunctionText", "FunctionWriter", "Options", "ScalarType", "ShapedType"]
