@@ -137,9 +137,9 @@ def run(node: Program | Function, *args: Any, entry: str | None = None, **option
     return space_of(node, **options)[name](*args)
 
 
-def program(text: str) -> Program:
-    """A program from the body of its class, in the language's own notation."""
-    head = "import pypto.language as pl\n\n@pl.program\nclass P:\n"
+def program(text: str, before: str = "") -> Program:
+    """A program from the body of its class, in the language's own notation; `before` stands in front of the class."""
+    head = f"import pypto.language as pl\n{before}\n@pl.program\nclass P:\n"
     body = "\n".join(f"    {line}" if line.strip() else line for line in text.strip("\n").splitlines())
     node = parse(head + body)
     assert isinstance(node, Program)
