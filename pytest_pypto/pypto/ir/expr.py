@@ -1,6 +1,7 @@
 """IR expressions. Nodes are immutable; variables have identity, everything else is compared by `structural_equal`.
 
 Python operators on expressions build nodes (also `==`), so compare nodes with `is`, `same_as` or `structural_equal`.
+The names of `expr_base` and `scalar_expr` are here too: this module is the one to import.
 """
 
 from __future__ import annotations
@@ -8,176 +9,105 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import Any
 
 from .dtypes import BOOL, INDEX, INT64, DataType
 from .enums import ArgDirection
+from .expr_base import Expr, GlobalVar, IRNode, Node, Number, Op
+from .scalar_expr import (
+    BINARY_CLASSES,
+    UNARY_CLASSES,
+    Abs,
+    Add,
+    And,
+    BinaryExpr,
+    BitAnd,
+    BitNot,
+    BitOr,
+    BitShiftLeft,
+    BitShiftRight,
+    BitXor,
+    Cast,
+    Eq,
+    FloatDiv,
+    FloorDiv,
+    FloorMod,
+    Ge,
+    Gt,
+    Le,
+    Lt,
+    Max,
+    Min,
+    Mul,
+    Ne,
+    Neg,
+    Not,
+    Or,
+    Pow,
+    Sub,
+    UnaryExpr,
+    Xor,
+)
 from .span import UNKNOWN, Span
 from .types import MemRefType, PtrType, ScalarType, TupleType, Type, UnknownType, WindowBufferType
 
-if TYPE_CHECKING:
-    from .program import Function, Program
-    from .stmt import Stmt
+__all__ = [
+    "BINARY_CLASSES",
+    "UNARY_CLASSES",
+    "Abs",
+    "Add",
+    "And",
+    "BinaryExpr",
+    "BitAnd",
+    "BitNot",
+    "BitOr",
+    "BitShiftLeft",
+    "BitShiftRight",
+    "BitXor",
+    "Call",
+    "Cast",
+    "ConstBool",
+    "ConstFloat",
+    "ConstInt",
+    "Eq",
+    "Expr",
+    "FloatDiv",
+    "FloorDiv",
+    "FloorMod",
+    "Ge",
+    "GlobalVar",
+    "Gt",
+    "IRNode",
+    "IterArg",
+    "Le",
+    "Lt",
+    "MakeTuple",
+    "Max",
+    "MemRef",
+    "Min",
+    "Mul",
+    "Ne",
+    "Neg",
+    "Node",
+    "Not",
+    "Number",
+    "Op",
+    "Or",
+    "Pow",
+    "Sub",
+    "Submit",
+    "TupleGetItemExpr",
+    "UnaryExpr",
+    "Var",
+    "WindowBuffer",
+    "Xor",
+    "const_value",
+    "index",
+    "make_tuple",
+    "static_dims",
+]
 
-Node: TypeAlias = "Expr | Stmt | Function | Program"
-Number: TypeAlias = "int | float | Expr"
 _ids = count(1)
-
-
-class IRNode:
-    """Base of expressions, statements, functions and programs."""
-
-    __slots__ = ()
-    span: Span
-
-    def same_as(self, other: object) -> bool:
-        """Identity."""
-        return self is other
-
-    def as_python(self, prefix: str = "pl", concise: bool = False, format: bool = True) -> str:
-        """The printed form; see `pypto.ir.python_print`."""
-        from .printer import python_print
-
-        return python_print(self, prefix, concise, format)
-
-    def __str__(self) -> str:
-        return self.as_python()
-
-
-class Op:
-    """An operator, by name."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def has_attr(self, key: str) -> bool:
-        """True when the operator table has the column `key` for this operator."""
-        return key in self.get_attr_keys()
-
-    def get_attr_keys(self) -> list[str]:
-        """Names of the keyword arguments that the operator table lists."""
-        from .op_table import find_op
-
-        spec = find_op(self.name)
-        return [] if spec is None else [k.name for k in spec.kwargs]
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
-
-
-class GlobalVar(Op):
-    """The name of a function of the program, used as the callee."""
-
-    __slots__ = ()
-
-
-class Expr(IRNode):
-    """Base of all expressions; `type` is the IR type, `span` the source place."""
-
-    __slots__ = ()
-    type: Type
-
-    def __bool__(self) -> bool:
-        raise TypeError("an IR expression has no truth value in Python; compare nodes with `is` or ir.structural_equal")
-
-    __hash__ = object.__hash__
-
-    def __eq__(self, other: object) -> Any:
-        from . import scalar_ops as ops
-
-        return ops.eq(self, other) if isinstance(other, (int, float, Expr)) else NotImplemented
-
-    def __ne__(self, other: object) -> Any:
-        from . import scalar_ops as ops
-
-        return ops.ne(self, other) if isinstance(other, (int, float, Expr)) else NotImplemented
-
-    def _binary(self, name: str, other: object, swap: bool = False) -> Expr:
-        from . import scalar_ops as ops
-
-        if not isinstance(other, (int, float, Expr)):
-            raise TypeError(f"cannot combine an IR expression with {other!r}; use an int, a float or an expression")
-        left, right = (other, self) if swap else (self, other)
-        made: Expr = getattr(ops, name)(left, right)
-        return made
-
-    def __add__(self, other: Number) -> Expr:
-        return self._binary("add", other)
-
-    def __radd__(self, other: Number) -> Expr:
-        return self._binary("add", other, True)
-
-    def __sub__(self, other: Number) -> Expr:
-        return self._binary("sub", other)
-
-    def __rsub__(self, other: Number) -> Expr:
-        return self._binary("sub", other, True)
-
-    def __mul__(self, other: Number) -> Expr:
-        return self._binary("mul", other)
-
-    def __rmul__(self, other: Number) -> Expr:
-        return self._binary("mul", other, True)
-
-    def __truediv__(self, other: Number) -> Expr:
-        return self._binary("truediv", other)
-
-    def __rtruediv__(self, other: Number) -> Expr:
-        return self._binary("truediv", other, True)
-
-    def __floordiv__(self, other: Number) -> Expr:
-        return self._binary("floordiv", other)
-
-    def __rfloordiv__(self, other: Number) -> Expr:
-        return self._binary("floordiv", other, True)
-
-    def __mod__(self, other: Number) -> Expr:
-        return self._binary("mod", other)
-
-    def __rmod__(self, other: Number) -> Expr:
-        return self._binary("mod", other, True)
-
-    def __pow__(self, other: Number) -> Expr:
-        return self._binary("pow", other)
-
-    def __lt__(self, other: Number) -> Expr:
-        return self._binary("lt", other)
-
-    def __le__(self, other: Number) -> Expr:
-        return self._binary("le", other)
-
-    def __gt__(self, other: Number) -> Expr:
-        return self._binary("gt", other)
-
-    def __ge__(self, other: Number) -> Expr:
-        return self._binary("ge", other)
-
-    def __and__(self, other: Number) -> Expr:
-        return self._binary("bit_and", other)
-
-    def __or__(self, other: Number) -> Expr:
-        return self._binary("bit_or", other)
-
-    def __xor__(self, other: Number) -> Expr:
-        return self._binary("bit_xor", other)
-
-    def __lshift__(self, other: Number) -> Expr:
-        return self._binary("bit_shift_left", other)
-
-    def __rshift__(self, other: Number) -> Expr:
-        return self._binary("bit_shift_right", other)
-
-    def __neg__(self) -> Expr:
-        from . import scalar_ops as ops
-
-        return ops.neg(self)
-
-    def __invert__(self) -> Expr:
-        from . import scalar_ops as ops
-
-        return ops.bit_not(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -472,238 +402,6 @@ class TupleGetItemExpr(Expr):
                 f"TupleGetItemExpr index {self.index} out of bounds for tuple with {len(whole.types)} elements"
             )
         object.__setattr__(self, "type", whole.types[self.index])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BinaryExpr(Expr):
-    """Base of scalar operators with two operands."""
-
-    symbol: ClassVar[str] = ""
-    left: Expr
-    right: Expr
-    dtype: DataType
-    span: Span = UNKNOWN
-    type: Type = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "type", ScalarType(self.dtype))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UnaryExpr(Expr):
-    """Base of scalar operators with one operand."""
-
-    symbol: ClassVar[str] = ""
-    operand: Expr
-    dtype: DataType
-    span: Span = UNKNOWN
-    type: Type = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "type", ScalarType(self.dtype))
-
-
-class Add(BinaryExpr):
-    """a + b"""
-
-    __slots__ = ()
-    symbol = "+"
-
-
-class Sub(BinaryExpr):
-    """a - b"""
-
-    __slots__ = ()
-    symbol = "-"
-
-
-class Mul(BinaryExpr):
-    """a * b"""
-
-    __slots__ = ()
-    symbol = "*"
-
-
-class FloorDiv(BinaryExpr):
-    """a // b"""
-
-    __slots__ = ()
-    symbol = "//"
-
-
-class FloorMod(BinaryExpr):
-    """a % b"""
-
-    __slots__ = ()
-    symbol = "%"
-
-
-class FloatDiv(BinaryExpr):
-    """a / b"""
-
-    __slots__ = ()
-    symbol = "/"
-
-
-class Min(BinaryExpr):
-    """min(a, b)"""
-
-    __slots__ = ()
-    symbol = "min"
-
-
-class Max(BinaryExpr):
-    """max(a, b)"""
-
-    __slots__ = ()
-    symbol = "max"
-
-
-class Pow(BinaryExpr):
-    """a ** b"""
-
-    __slots__ = ()
-    symbol = "**"
-
-
-class Eq(BinaryExpr):
-    """a == b"""
-
-    __slots__ = ()
-    symbol = "=="
-
-
-class Ne(BinaryExpr):
-    """a != b"""
-
-    __slots__ = ()
-    symbol = "!="
-
-
-class Lt(BinaryExpr):
-    """a < b"""
-
-    __slots__ = ()
-    symbol = "<"
-
-
-class Le(BinaryExpr):
-    """a <= b"""
-
-    __slots__ = ()
-    symbol = "<="
-
-
-class Gt(BinaryExpr):
-    """a > b"""
-
-    __slots__ = ()
-    symbol = ">"
-
-
-class Ge(BinaryExpr):
-    """a >= b"""
-
-    __slots__ = ()
-    symbol = ">="
-
-
-class And(BinaryExpr):
-    """a and b"""
-
-    __slots__ = ()
-    symbol = "and"
-
-
-class Or(BinaryExpr):
-    """a or b"""
-
-    __slots__ = ()
-    symbol = "or"
-
-
-class Xor(BinaryExpr):
-    """exclusive or of two truth values; printed as `^`"""
-
-    __slots__ = ()
-    symbol = "^"
-
-
-class BitAnd(BinaryExpr):
-    """a & b"""
-
-    __slots__ = ()
-    symbol = "&"
-
-
-class BitOr(BinaryExpr):
-    """a | b"""
-
-    __slots__ = ()
-    symbol = "|"
-
-
-class BitXor(BinaryExpr):
-    """a ^ b"""
-
-    __slots__ = ()
-    symbol = "^"
-
-
-class BitShiftLeft(BinaryExpr):
-    """a << b"""
-
-    __slots__ = ()
-    symbol = "<<"
-
-
-class BitShiftRight(BinaryExpr):
-    """a >> b"""
-
-    __slots__ = ()
-    symbol = ">>"
-
-
-class Abs(UnaryExpr):
-    """abs(x)"""
-
-    __slots__ = ()
-    symbol = "abs"
-
-
-class Neg(UnaryExpr):
-    """-x"""
-
-    __slots__ = ()
-    symbol = "-"
-
-
-class Not(UnaryExpr):
-    """not x"""
-
-    __slots__ = ()
-    symbol = "not"
-
-
-class BitNot(UnaryExpr):
-    """~x"""
-
-    __slots__ = ()
-    symbol = "~"
-
-
-class Cast(UnaryExpr):
-    """x converted to `dtype`"""
-
-    __slots__ = ()
-    symbol = "cast"
-
-
-BINARY_CLASSES: tuple[type[BinaryExpr], ...] = (
-    *(Add, Sub, Mul, FloorDiv, FloorMod, FloatDiv, Min, Max, Pow, Eq, Ne, Lt, Le, Gt, Ge),
-    *(And, Or, Xor, BitAnd, BitOr, BitXor, BitShiftLeft, BitShiftRight),
-)
-UNARY_CLASSES: tuple[type[UnaryExpr], ...] = (Abs, Neg, Not, BitNot, Cast)
 
 
 def index(value: int, span: Span = UNKNOWN) -> ConstInt:

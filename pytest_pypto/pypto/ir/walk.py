@@ -1,0 +1,121 @@
+"""Read-only questions about statements and expressions: what is below, what is defined, what is used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from . import expr as e
+from . import stmt as s
+
+
+def walk_stmts(stmt: s.Stmt | None) -> Iterator[s.Stmt]:
+    """Every statement below and including `stmt`, in program order (parents first)."""
+    if stmt is None:
+        return
+    yield stmt
+    if isinstance(stmt, s.SeqStmts):
+        for inner in stmt.stmts:
+            yield from walk_stmts(inner)
+    elif isinstance(stmt, s.IfStmt):
+        yield from walk_stmts(stmt.then_body)
+        yield from walk_stmts(stmt.else_body)
+    elif isinstance(stmt, (s.ForStmt, s.WhileStmt, s.ScopeStmt)):
+        yield from walk_stmts(stmt.body)
+
+
+def exprs_of(stmt: s.Stmt) -> tuple[e.Expr, ...]:
+    """Expressions a statement itself evaluates (not those of nested statements, not defined names)."""
+    if isinstance(stmt, s.AssignStmt):
+        return (stmt.value,)
+    if isinstance(stmt, s.EvalStmt):
+        return (stmt.expr,)
+    if isinstance(stmt, (s.ReturnStmt, s.YieldStmt)):
+        return stmt.value
+    if isinstance(stmt, s.IfStmt):
+        return (stmt.condition,)
+    if isinstance(stmt, s.ForStmt):
+        return (stmt.start, stmt.stop, stmt.step, *(a.initValue for a in stmt.iter_args))
+    if isinstance(stmt, s.WhileStmt):
+        return (*(a.initValue for a in stmt.iter_args), stmt.condition)
+    if isinstance(stmt, s.SpmdScopeStmt):
+        return (stmt.core_num,)
+    return ()
+
+
+def walk_exprs(expr: e.Expr) -> Iterator[e.Expr]:
+    """Every expression below and including `expr`, parents first; variables are leaves."""
+    yield expr
+    children: tuple[e.Expr | None, ...] = ()
+    if isinstance(expr, e.Call):
+        children = expr.args
+    elif isinstance(expr, e.Submit):
+        children = (*expr.args, *expr.deps, expr.core_num, expr.predicate)
+    elif isinstance(expr, e.MakeTuple):
+        children = expr.elements
+    elif isinstance(expr, e.TupleGetItemExpr):
+        children = (expr.tuple,)
+    elif isinstance(expr, e.BinaryExpr):
+        children = (expr.left, expr.right)
+    elif isinstance(expr, e.UnaryExpr):
+        children = (expr.operand,)
+    for child in children:
+        if child is not None:
+            yield from walk_exprs(child)
+
+
+def defs_of(stmt: s.Stmt) -> tuple[e.Var, ...]:
+    """Variables a statement itself defines: assigned variable, loop variable, iter args, results."""
+    if isinstance(stmt, s.AssignStmt):
+        return (stmt.var,)
+    if isinstance(stmt, s.ForStmt):
+        return (stmt.loop_var, *stmt.iter_args, *stmt.return_vars)
+    if isinstance(stmt, s.WhileStmt):
+        return (*stmt.iter_args, *stmt.return_vars)
+    if isinstance(stmt, s.IfStmt):
+        return stmt.return_vars
+    return ()
+
+
+def uses_of(expr: e.Expr) -> Iterator[e.Var]:
+    """Variables that an expression reads (not those inside types)."""
+    return (x for x in walk_exprs(expr) if isinstance(x, e.Var))
+
+
+def calls_in(stmt: s.Stmt | None) -> Iterator[e.Call | e.Submit]:
+    """Every call and submit below `stmt`, in program order."""
+    for inner in walk_stmts(stmt):
+        for root in exprs_of(inner):
+            for x in walk_exprs(root):
+                if isinstance(x, (e.Call, e.Submit)):
+                    yield x
+
+
+def flatten_to_stmts(stmt: s.Stmt) -> list[s.Stmt]:
+    """The statements of a body as a flat list."""
+    return list(s.stmts_of(stmt))
+
+
+def collect_def_vars(stmt: s.Stmt) -> list[e.Var]:
+    """Every variable defined below `stmt`, in program order."""
+    return [v for inner in walk_stmts(stmt) for v in defs_of(inner)]
+
+
+def find_yield_stmt(body: s.Stmt | None) -> s.YieldStmt | None:
+    """The yield that ends a body, looking through runtime scopes, or None."""
+    for stmt in reversed(s.stmts_of(body)):
+        if isinstance(stmt, s.YieldStmt):
+            return stmt
+        if isinstance(stmt, s.ScopeStmt):
+            return find_yield_stmt(stmt.body)
+        return None
+    return None
+
+
+get_last_yield_stmt = find_yield_stmt
+
+
+def attach_leading_comments(stmt: s.Stmt, comments: list[str]) -> s.Stmt:
+    """A copy of `stmt` with these comment lines."""
+    made: s.Stmt = replace(stmt, leading_comments=tuple(comments))  # type: ignore[type-var]
+    return made
