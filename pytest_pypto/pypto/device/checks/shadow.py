@@ -138,6 +138,7 @@ class Transition:
     scratch: Sequence[Tile] = ()
     copies: bool = False
     keeps: bool = False
+    merges: bool = False
     message: bool = False
     exempt: bool = False
     turned: bool = False
@@ -213,6 +214,10 @@ class Transition:
             read |= seen
             faults += found
             holes.append(missing)
+        for part in self.writes if self.merges else ():
+            seen, found, _ = read_part(self.shadow, part, states, use=False)
+            read |= seen
+            faults += found
         if self.message:
             out: Any = False if holes[0] is None else holes[0]
         else:

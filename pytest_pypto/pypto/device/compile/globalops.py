@@ -12,13 +12,12 @@ from ..machine.bind import Part
 from ..machine.dtypes import numpy_type
 from ..machine.gm import GmArg, GmView, view_of
 from ..machine.numbers import scalar_of
-from ..machine.tiles import Tile
 from ..measure.cost import Cost
 from ..text.nodes import Op
-from ..text.types import PartT, PtrT, ScalarT, TileT, ViewT, itemsize
+from ..text.types import PartT, PtrT, ViewT, itemsize
 from . import transfers
 from .handles import teller
-from .tileops import emit_transition, guarded
+from .tileops import emit_transition
 from .values import Partition, Pointer, Scalar, TensorView, TileValue
 
 if TYPE_CHECKING:
@@ -387,4 +386,3 @@ HANDLERS = {
     "pto.mgather": _mgather,
     "pto.mscatter": _mscatter,
 }
-__all__ = ["HANDLERS", "ScalarT", "Tile", "TileT", "guarded"]

@@ -54,8 +54,11 @@ def tile_op(k: Builder, op: Op) -> None:
     info = k.site(op, spec.unit, cost)
     if k.shadow is not None:
         emit_transition(k, _transition(k.shadow, info.id, spec, b, name))
-    call = k.emit.bind("op", guarded(k, op, run) if name in _CHECKED else run)
-    k.emit.line(f"{call}({', '.join(v.code for v in moving)})")
+    if name in _CHECKED:
+        call = k.emit.bind("op", guarded(k, op, lambda ag, *args: run(*args)))
+        k.emit.line(f"{call}({', '.join(['ag', *(v.code for v in moving)])})")
+        return
+    k.emit.line(f"{k.emit.bind('op', run)}({', '.join(v.code for v in moving)})")
 
 
 _CHECKED = frozenset(["tgather", "tgatherb", "tscatter", "tmrgsort"])
@@ -63,14 +66,16 @@ _CHECKED = frozenset(["tgather", "tgatherb", "tscatter", "tmrgsort"])
 
 
 def guarded(k: Builder, op: Op, run: Run) -> Run:
-    """`run` with the place added to what it refuses."""
+    """`run(agent, ...)` with the place added to what it refuses; data that point outside a tile are reported."""
     from ..findings import DeviceError
 
-    file, line, name = k.file, op.line, op.name
+    file, line, name, tell = k.file, op.line, op.name, teller(k, op)
 
-    def checked(*args: Any) -> None:
+    def checked(ag: Any, *args: Any) -> None:
         try:
-            run(*args)
+            run(ag, *args)
+        except BoundsError as exc:
+            tell(ag, FindingKind.OUT_OF_BOUNDS, str(exc))
         except BindError as exc:
             raise DeviceError(f"{name}: {exc}", file=file, line=line) from None
 
@@ -125,6 +130,7 @@ def _transition(shadow: Any, site: int, spec: OpSpec, b: Bind, name: str) -> Tra
         scratch=scratch if writes else [],
         copies=spec.copies,
         keeps=spec.keeps,
+        merges=spec.merges,
         exempt=name in ("tfillpad", "tfillpad_expand"),
         turned=name == "ttrans",
     )

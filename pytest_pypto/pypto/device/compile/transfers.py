@@ -245,7 +245,7 @@ class IndexedLoad:
             self._note(ag, cells, index, out)
         source = view.arr if self.rows else view.arr.reshape(-1)
         at, zero = self._resolve(ag, picks.reshape(-1) if self.rows else picks, source.shape[0])
-        for i in np.unique(at) if self.log else ():
+        for i in np.unique(at[~zero]) if self.log else ():
             where, size = (
                 ((int(i), 0), (1, view.n1)) if self.rows and len(view.limits) == 2 else self._spot(view, int(i))
             )

@@ -85,6 +85,7 @@ class OpSpec:
     `reads` are the parts that carry data in; `writes` the parts written (default: the valid box of the results).
     `copies` means undefined elements travel instead of being used. `scratch` operands are clobbered. `keeps` means
     elements of the result outside `writes` keep their content (updates in place); otherwise they become undefined.
+    `merges` means that data decide which elements of `writes` change, so that the old content counts as used.
     `unit` is the engine that does the work.
     """
 
@@ -94,6 +95,7 @@ class OpSpec:
     copies: bool = False
     scratch: tuple[int, ...] | Callable[[Bind], tuple[int, ...]] = ()
     keeps: bool = False
+    merges: bool = False
     unit: str = "vector"
 
     def written(self, b: Bind) -> list[Part]:

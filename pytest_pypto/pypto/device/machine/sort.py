@@ -257,7 +257,7 @@ def _merge_scratch(b: Bind) -> tuple[int, ...]:
 TABLE: dict[str, OpSpec] = {
     "tgather": OpSpec(_gather, _reads_gather, scratch=(2,)),
     "tgatherb": OpSpec(_gather_blocks, _valid(0, 1)),
-    "tscatter": OpSpec(_scatter, _reads_scatter, keeps=True),
+    "tscatter": OpSpec(_scatter, _reads_scatter, keeps=True, merges=True),
     "tsort32": OpSpec(_sort32, _valid(0, 1)),
     "tmrgsort": OpSpec(_merge, _reads_merge, scratch=_merge_scratch),
 }
