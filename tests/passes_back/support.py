@@ -15,6 +15,7 @@ from pytest_pypto.pypto.ir.program import Function, Program
 from pytest_pypto.pypto.ir.types import PtrType
 from pytest_pypto.pypto.ir.visitor import IRMutator, walk_stmts
 from pytest_pypto.pypto.language.parser import parse_program
+from pytest_pypto.pypto.passes.base import Pass
 from pytest_pypto.pypto.passes.context import MemoryPlanner, PassContext
 from pytest_pypto.pypto.passes.pipeline import ORDER, load_pass
 
@@ -31,8 +32,8 @@ def run_pass(name: str, program: Program) -> Program:
     """One pass applied by itself."""
     found = load_pass(name, dict(ORDER)[name])
     assert found is not None, name
-    after: Program = found().apply(program)
-    return after
+    one: Pass = found()
+    return one.apply(program)
 
 
 def run_passes(program: Program, first: str, last: str, platform: str = "a2a3sim", **context: Any) -> Program:
@@ -53,7 +54,8 @@ def kernel(text: str, params: str, attrs: str = "", kind: str = "InCore", return
     back = f" -> {returns}" if returns else ""
     decorator = f"@pl.function(type=pl.FunctionType.{kind})"
     top = f"import pypto.language as pl\n\n@pl.program\nclass P:\n    {decorator}\n    def k({params}){back}:\n"
-    return parse_program(f"{top}{head}{body}\n")
+    made: Program = parse_program(f"{top}{head}{body}\n")
+    return made
 
 
 def function(program: Program, name: str) -> Function:

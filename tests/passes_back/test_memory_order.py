@@ -1,0 +1,69 @@
+"""Both cores reach one tensor in global memory: a token makes the later one wait."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .support import calls, function
+from .whole import check_device, execute, out, program, randn, stages
+
+PLATFORMS = pytest.mark.parametrize("platform", ["a2a3sim", "a5sim"])
+SPLITS = pytest.mark.parametrize("split", ["NONE", "UP_DOWN", "LEFT_RIGHT"])
+A, B, C = randn(32, 64), randn(64, 64, seed=1), randn(32, 64, seed=2)
+PARAMS = "a: [32, 64] FP32\nb: [64, 64] FP32\nc: [32, 64] FP32 InOut\nq: [32, 64] FP32 Out"
+
+
+def tokens(text: str, platform: str) -> tuple[int, int]:
+    """Pushes of the cube and of the vector core after ExpandMixedKernel."""
+    node = stages(text, platform)["ExpandMixedKernel"]
+    cube = calls(function(node, "main_incore_0_aic"), "tile.tpush_to_aiv")
+    vector = calls(function(node, "main_incore_0_aiv"), "tile.tpush_to_aic")
+    return len(cube), len(vector)
+
+
+def check(text: str, want: dict[str, object], platform: str, folder: Path) -> None:
+    inputs = {"a": A, "b": B, "c": C, "q": out(32, 64)}
+    last = list(stages(text, platform).values())[-1]
+    values = execute(last, inputs)
+    for name, tensor in want.items():
+        assert values[name].sub(tensor).abs().max() < 1e-3, name
+    check_device(text, inputs, want, platform, folder)  # type: ignore[arg-type]
+
+
+@PLATFORMS
+@SPLITS
+def test_vector_reads_what_the_cube_stored(platform: str, split: str, tmp_path: Path) -> None:
+    text = program(
+        PARAMS, "m = pl.matmul(a, b)\nc = pl.assemble(c, m, [0, 0])\nq = pl.assemble(q, pl.add(c, 1.0), [0, 0])", split
+    )
+    assert tokens(text, platform) == (1, 0)
+    check(text, {"c": A @ B, "q": A @ B + 1}, platform, tmp_path)
+
+
+@PLATFORMS
+@SPLITS
+def test_cube_reads_what_the_vector_core_stored(platform: str, split: str, tmp_path: Path) -> None:
+    text = program(
+        PARAMS, "c = pl.assemble(c, pl.mul(a, 2.0), [0, 0])\nq = pl.assemble(q, pl.matmul(c, b), [0, 0])", split
+    )
+    assert tokens(text, platform) == (0, 1)
+    check(text, {"c": 2 * A, "q": 2 * A @ B}, platform, tmp_path)
+
+
+@PLATFORMS
+@SPLITS
+def test_cube_overwrites_what_the_vector_core_read(platform: str, split: str, tmp_path: Path) -> None:
+    text = program(
+        PARAMS,
+        "z = pl.add(c, 1.0)\nc = pl.assemble(c, pl.matmul(a, b), [0, 0])\nq = pl.assemble(q, z, [0, 0])",
+        split,
+    )
+    check(text, {"c": A @ B, "q": C + 1}, platform, tmp_path)
+
+
+@PLATFORMS
+def test_no_token_between_different_tensors(platform: str) -> None:
+    text = program(PARAMS, "c = pl.assemble(c, pl.matmul(a, b), [0, 0])\nq = pl.assemble(q, pl.add(a, 1.0), [0, 0])")
+    assert tokens(text, platform) == (0, 0)
