@@ -232,7 +232,12 @@ def _array_index(k: Builder, op: Op, array: ArrayValue) -> str:
     assert isinstance(array.type, ArrayT)
     k.emit.line(f"if not 0 <= {index} < {array.type.count}:")
     with k.emit.indented():
-        k.report(op, FindingKind.OUT_OF_BOUNDS, f"the index leaves an array of {array.type.count} elements")
+        tell, count = handles.teller(k, op), array.type.count
+
+        def report(ag: Any, i: int) -> None:
+            tell(ag, FindingKind.OUT_OF_BOUNDS, f"index {i} leaves an array of {count} elements")
+
+        k.emit.line(f"{k.emit.bind('r', report)}(ag, {index})")
     return f"min(max({index}, 0), {array.type.count - 1})"
 
 

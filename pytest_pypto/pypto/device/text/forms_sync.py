@@ -94,6 +94,7 @@ def syncall(c: Cursor, op: Op) -> None:
 
 def nothing(c: Cursor, op: Op) -> None:
     """Barriers, fences, flags and cache commands: no effect on values; the operands are skipped."""
-    line = op.line
-    while c.here.line == line and c.here.kind != "end" and not c.at("loc") and not c.at("}"):
+    line, depth = op.line, 0
+    while c.here.line == line and c.here.kind != "end" and not c.at("loc") and (depth or not c.at("}")):
+        depth += c.at("{") - c.at("}")
         c.take()
