@@ -193,3 +193,67 @@ def test_insert_into_a_low_precision_tile(tmp_path: Path) -> None:
     assert run(single(tmp_path, k, ["o"]), a, b, o).findings == ()
     inner = (a.astype(np.float32) @ b.astype(np.float32)).astype(ml_dtypes.bfloat16).astype(np.float64)
     np.testing.assert_allclose(o, 2 * inner @ b.astype(np.float64), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("form", ["", ".acc", ".bias"])
+def test_vector_times_matrix(form: str, tmp_path: Path) -> None:
+    """One valid row in a box of sixteen."""
+    k = Kernel("k", [("a", "f32", (1, 64)), ("b", "f32", (64, 32)), ("z", "f32", (1, 32)), ("o", "f32", (1, 32))])
+    k.kind = "cube"
+    k.tile("ma", 16, 64, 0, space="mat", valid=(1, 64))
+    k.load("a", "ma", (0, 0), (1, 64))
+    k.tile("mb", 64, 32, 1 << 16, space="mat")
+    k.load("b", "mb", (0, 0), (64, 32))
+    k.tile("l", 16, 64, 0, space="left", valid=(1, 64))
+    k.op("tmov", ["ma"], ["l"])
+    k.tile("r", 64, 32, 0, space="right")
+    k.op("tmov", ["mb"], ["r"])
+    k.tile("c", 16, 32, 0, space="acc", valid=(1, 32))
+    if form == ".bias":
+        k.tile("mz", 1, 32, 1 << 17, space="mat", layout=("row_major", "none_box", 512))
+        k.load("z", "mz", (0, 0), (1, 32))
+        k.tile("bias", 1, 32, 0, space="bias")
+        k.op("tmov", ["mz"], ["bias"])
+    if form == ".acc":
+        k.op("tgemv", ["l", "r"], ["c"])
+    extra = {"": ["l", "r"], ".acc": ["c", "l", "r"], ".bias": ["l", "r", "bias"]}[form]
+    k.op(f"tgemv{form}", extra, ["c"])
+    k.store("c", "o", (0, 0), (1, 32))
+    a, b = operands(1, 64, 32, "f32")
+    z, out = np.arange(32, dtype=np.float32)[None], np.zeros((1, 32), np.float32)
+    assert kinds(run(single(tmp_path, k, ["o"]), a, b, z, out), "error") == []
+    wanted = {"": a @ b, ".acc": 2 * (a @ b), ".bias": a @ b + z}[form]
+    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("form", ["", ".acc", ".bias"])
+def test_block_scaled_product(form: str, tmp_path: Path) -> None:
+    """Each run of 32 along the contraction axis has a power of two, on both sides."""
+    m, depth, n = 16, 128, 32
+    shapes = {"a": (m, depth), "s": (m, depth // 32), "b": (depth, n), "t": (depth // 32, n), "z": (1, n)}
+    types = {"a": "f8e4m3fn", "s": "f8e8m0", "b": "f8e4m3fn", "t": "f8e8m0", "z": "f32"}
+    k = Kernel("k", [*((x, types[x], shapes[x]) for x in shapes), ("o", "f32", (m, n))], kind="cube")
+    places = {"a": "left", "b": "right", "s": "scaling", "t": "scaling", "z": "bias"}
+    scales = {"s": ("row_major", "row_major", 32), "t": ("col_major", "col_major", 32)}
+    for i, (x, shape) in enumerate(shapes.items()):
+        plain_rows = ("row_major", "none_box", 512) if x == "z" else None
+        k.tile(f"m{x}", *shape, i << 14, dtype=types[x], space="mat", layout=scales.get(x, plain_rows))
+        k.load(x, f"m{x}", (0, 0), shape)
+        k.tile(f"p{x}", *shape, 0, dtype=types[x], space=places[x], layout=scales.get(x))
+        k.op("tmov", [f"m{x}"], [f"p{x}"])
+    k.tile("c", m, n, 0, space="acc")
+    data = ["pa", "ps", "pb", "pt"]
+    if form == ".acc":
+        k.op("tmatmul.mx", data, ["c"])
+    k.op(f"tmatmul.mx{form}", {"": data, ".acc": ["c", *data], ".bias": [*data, "pz"]}[form], ["c"])
+    k.store("c", "o", (0, 0), (m, n))
+    rng = np.random.default_rng(4)
+    a, b = (rng.standard_normal(shapes[x]).astype(ml_dtypes.float8_e4m3fn) for x in "ab")
+    s, t = ((2.0 ** rng.integers(-3, 4, shapes[x])).astype(ml_dtypes.float8_e8m0fnu) for x in "st")
+    z, out = np.arange(n, dtype=np.float32)[None], np.zeros((m, n), np.float32)
+    assert kinds(run(single(tmp_path, k, ["o"], arch="a5"), a, s, b, t, z, out), "error") == []
+    left = a.astype(np.float32) * np.repeat(s.astype(np.float32), 32, 1)
+    right = b.astype(np.float32) * np.repeat(t.astype(np.float32), 32, 0)
+    product_ = left.astype(np.float64) @ right
+    wanted = {"": product_, ".acc": 2 * product_, ".bias": product_ + z}[form]
+    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-3)
