@@ -99,6 +99,25 @@ o = pl.store(pl.exp(t), [lane * 64, 0], o)
     assert torch.equal(o, x.exp())
 
 
+def test_the_cube_adds_to_memory_once_for_both_lanes() -> None:
+    p = kernel(
+        {"x": f32(16, 16), "y": "pl.InOut[pl.Tensor[[16, 16], pl.FP32]]", "o": f32(16, 16)},
+        """
+pl.func_attr({"split": pl.SplitMode.UP_DOWN, "split_aiv": True})
+lane = pl.tile.get_subblock_idx()
+a = pl.load(x, [0, 0], [16, 16], target_memory=pl.Mem.Mat)
+m = pl.matmul(pl.move(a, target_memory=pl.Mem.Left), pl.move(a, target_memory=pl.Mem.Right))
+y = pl.store(m, [0, 0], y, atomic=pl.AtomicType.Add)
+t = pl.load(x, [lane * 8, 0], [8, 16])
+o = pl.store(t, [lane * 8, 0], o, atomic=pl.AtomicType.Add)
+""",
+    )
+    x, y, o = torch.randn(16, 16), torch.ones(16, 16), torch.ones(16, 16)
+    run(p, x, y, o)
+    torch.testing.assert_close(y, 1 + x @ x)
+    assert torch.equal(o, 1 + x)
+
+
 def test_gathering_halves_after_a_reshape() -> None:
     """The halves of a column, laid down as rows, are put together along the columns."""
     p = kernel(

@@ -113,6 +113,7 @@ class ExprWriter:
             "shared": id(call) in self.plan.shared,
             "yields": self.in_lane,
             "launched": self.launched,
+            "both_lanes": self.function is not None and self.function.name in self.plan.two_lane,
         }
 
     def _tagged(self, call: e.Call, handler: OpHandler, text: str) -> str:

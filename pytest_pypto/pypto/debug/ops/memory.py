@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...ir.dtypes import DataType
-from ...ir.types import ShapedType
+from ...ir.enums import MemorySpace
+from ...ir.types import ShapedType, TileType, Type
 from ..dtypes import SETTLED, is_odd, settle, torch_name
 from .scalars import as_element, element_of
 from .table import Site, both, number, register, wrapped
@@ -40,7 +41,15 @@ def _load(site: Site) -> str:
 def _store(site: Site) -> str:
     tile = f"_reshape({site[0]}, {site[3]})" if site.given(3) else site[0]
     atomic = ", 1" if site.kwargs.get("atomic") else ""
-    return f"_tile_store({tile}, {site[1]}, {site[2]}{atomic})"
+    text = f"_tile_store({tile}, {site[1]}, {site[2]}{atomic})"
+    if atomic and site.facts.get("both_lanes") and _of_the_cube(site.args[0].type):
+        return f"({site[2]} if _get_subblock_idx() else {text})"
+    return text
+
+
+def _of_the_cube(type_: Type | None) -> bool:
+    """True for tiles that the cube computes, of which there is one for both vector lanes."""
+    return isinstance(type_, TileType) and type_.memory_space in (MemorySpace.Acc, MemorySpace.Mat)
 
 
 @register("tensor.assemble", writes=0)
