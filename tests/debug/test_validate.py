@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from pytest_pypto.pypto.debug import validate_pass_ir_codegen_results
+from pytest_pypto.pypto.debug.select import select_entry_function
 from pytest_pypto.pypto.debug.validate import check_passes
+from pytest_pypto.pypto.language.parser import parse
 
 GOOD = """import pypto.language as pl
 
@@ -221,15 +223,9 @@ def test_an_operator_without_a_handler_stops_one_dump_only(tmp_path: Path) -> No
 
 
 def test_programs_without_an_entry(tmp_path: Path) -> None:
-    two = (
-        GOOD.replace("type=pl.FunctionType.Orchestration", "type=pl.FunctionType.InCore")
-        .replace("self, ", "")
-        .replace("self.kernel", "kernel")
-    )
     no_host = "\n".join(
         [*GOOD.splitlines()[:10], *[x.replace("def kernel", "def other") for x in GOOD.splitlines()[4:10]]]
     )
-    assert two
     with pytest.raises(ValueError, match="Program 'P' has 2 functions but no Orchestration entry"):
         validate_pass_ir_codegen_results(dumps(tmp_path, a=no_host), {}, {})
 
@@ -248,3 +244,20 @@ def test_narrow_and_bool_and_empty_tensors_compare() -> None:
     assert compare("k", 3, 3, 0, 0, False).close
     assert not compare("k", 3, 4, 0, 0, False).close
     assert not compare("k", None, torch.zeros(1), 0, 0, False).close
+
+
+def test_the_entry_without_orchestration_is_the_function_nobody_calls() -> None:
+    text = """# pypto.program: P
+import pypto.language as pl
+
+@pl.program
+class P:
+    @pl.function
+    def inner(self, x: pl.Tensor[[4, 4], pl.FP32]) -> pl.Tensor[[4, 4], pl.FP32]:
+        return x
+    @pl.function
+    def outer(self, x: pl.Tensor[[4, 4], pl.FP32]) -> pl.Tensor[[4, 4], pl.FP32]:
+        y: pl.Tensor[[4, 4], pl.FP32] = self.inner(x)
+        return y
+"""
+    assert select_entry_function(parse(text)).name == "outer"

@@ -8,12 +8,13 @@ from typing import Any
 
 from ..ir.enums import FunctionType
 from ..ir.program import Function, Program
+from ..ir.visitor import calls_in
 
 SSA_SUFFIX_RE = re.compile(r"__ssa_v\d+$")
 
 
 def select_entry_function(node: Program | Function, entry: str | None = None) -> Function:
-    """The function to run: the named one, the only one, else the first orchestration.
+    """The function to run: the named one, the only one, the first orchestration, else the one that nobody calls.
 
     Raises:
         ValueError: there is none, or the program has several and no orchestration.
@@ -35,7 +36,8 @@ def select_entry_function(node: Program | Function, entry: str | None = None) ->
     for function in functions:
         if function.func_type is FunctionType.Orchestration:
             return function
-    host = [f for f in functions if f.func_type is FunctionType.Opaque]
+    called = {call.op.name for f in functions for call in calls_in(f.body)}
+    host = [f for f in functions if f.func_type is FunctionType.Opaque and f.name not in called]
     if len(host) == 1:
         return host[0]
     raise ValueError(
