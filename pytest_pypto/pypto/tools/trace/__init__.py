@@ -1,0 +1,1 @@
+"""Parts of the IR trace: reading dumps, comparing them, and the page."""
