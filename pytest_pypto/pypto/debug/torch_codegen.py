@@ -12,15 +12,13 @@ from .emit.exprs import ExprWriter
 from .emit.function import FunctionWriter, Options
 from .errors import UnsupportedOpError
 from .names import NameTable, semantic_key
-from .ops import elementwise, indexed, memory, products, reductions, shapes, system
+from .ops import OP_MAP as _OP_MAP
 from .ops.system import split_mode_to_int as _split_mode_to_int
-from .ops.table import OP_MAP as _OP_MAP
 from .plan.plan import Plan
 from .script import write_script
 from .select import SSA_SUFFIX_RE as _SSA_SUFFIX_RE
 from .select import select_entry_function as _select_entry_function
 
-_LOADED = (elementwise, indexed, memory, products, reductions, shapes, system)
 _PREAMBLE: str = catalog.whole()
 
 
@@ -87,5 +85,13 @@ def _nothing() -> Stmt:
     return SeqStmts(())
 
 
-__all__ = ["_OP_MAP", "_PREAMBLE", "TorchCodegen", "UnsupportedOpError", "torch_codegen"]
-_PRIVATE = (_SSA_SUFFIX_RE, _select_entry_function, _split_mode_to_int)
+__all__ = [
+    "_OP_MAP",
+    "_PREAMBLE",
+    "_SSA_SUFFIX_RE",
+    "TorchCodegen",
+    "UnsupportedOpError",
+    "_select_entry_function",
+    "_split_mode_to_int",
+    "torch_codegen",
+]
