@@ -109,12 +109,17 @@ def check_stages(
 
 
 def check_device(
-    source: str, inputs: Mapping[str, Any], expected: Tensors, platform: str, folder: Path, tolerance: float = 1e-3
+    source: str,
+    inputs: Mapping[str, Any],
+    expected: Tensors,
+    platform: str,
+    folder: Path,
+    tolerance: float = 1e-3,
+    planner: MemoryPlanner = MemoryPlanner.PYPTO,
 ) -> None:
     """Compile and run on the simulated device."""
-    compiled = ir.compile(
-        pl.parse(source), output_dir=str(folder), platform=platform, skip_ptoas=True, dump_passes=False
-    )
+    options: dict[str, Any] = {"skip_ptoas": True, "dump_passes": False, "memory_planner": planner}
+    compiled = ir.compile(pl.parse(source), output_dir=str(folder), platform=platform, **options)
     values = {k: v.clone() if torch.is_tensor(v) else v for k, v in inputs.items()}
     compiled(*values.values())
     wrong = differences(values, expected, tolerance)

@@ -31,14 +31,15 @@ class MaterializeSemanticAliases(FunctionPass):
         if not is_device(func):
             return func
         body = func.body
-        if _carries_tile(body):
-            handler = current_handler() or handler_for(BackendType.Ascend910B)
-            body = Retarget(body, handler).apply(body)
         planner = active_planner()
+        copies = planner is not MemoryPlanner.PYPTO  # with that planner MemoryReuse brings the branches together
+        if copies or _carries_tile(body):
+            handler = current_handler() or handler_for(BackendType.Ascend910B)
+            body = Retarget(body, handler, branches=copies).apply(body)
         if planner is MemoryPlanner.PTOAS:  # no later pass of this planner reads or removes the marks
             body = without_marks(body)
         made = func if body is func.body else func.with_(body=body)
-        return made if planner is MemoryPlanner.PYPTO else align_values(made)
+        return align_values(made) if copies else made
 
 
 def _carries_tile(body: s.Stmt) -> bool:

@@ -73,7 +73,7 @@ class Emitter:
     """Slices that still are views: the sliced tile, row and column, and the storage of the slice itself."""
     reserved: dict[Var, str] = field(default_factory=dict)
     nonnegative: set[Var] = field(default_factory=set)
-    pieces: list[tuple[MemRef, Handle]] = field(default_factory=list)
+    pieces: list[tuple[MemRef, Handle, int]] = field(default_factory=list)
     """Handles by the bytes they stand for, when the assembler plans memory."""
     rings: dict[Var, tuple[str, str]] = field(default_factory=dict)
     """Multi-slot buffers by base: name and type of the region, when the assembler plans memory."""
@@ -110,6 +110,7 @@ class Emitter:
             yield
         finally:
             self.depth -= 1
+            self.pieces = [piece for piece in self.pieces if piece[2] <= self.depth]
 
     @contextmanager
     def at(self, span: Span) -> Iterator[None]:

@@ -10,12 +10,10 @@ from .scalars import scalar
 from .tiles import valid_operands
 from .types import tile_text
 
-Piece = tuple[MemRef, Handle]
-
 
 def find_piece(em: Emitter, memref: MemRef) -> Handle | None:
     """The handle already made for these bytes, or None."""
-    for known, handle in em.pieces:
+    for known, handle, _ in em.pieces:
         if known.base_ is memref.base_ and known.size_ == memref.size_ and _same_offset(known, memref):
             return handle
     return None
@@ -68,6 +66,6 @@ def open_handle(em: Emitter, var: Var, name: str, span: Span | None) -> Handle:
         return Handle(name, text, memref)
     rows, cols = valid_operands(em, type_)
     handle = Handle(name, text, memref)
-    em.pieces.append((memref, handle))
+    em.pieces.append((memref, handle, em.depth))
     em.line(f"{name} = pto.alloc_tile valid_row = {rows} valid_col = {cols} : {text}", span)
     return handle

@@ -57,10 +57,17 @@ def hoist(em: Emitter, var: Var, span: Span) -> Handle:
     """
     type_ = tile_type(var)
     assert type_.memref is not None
-    handle = Handle(em.names.take(var.name_hint), tile_text(type_), type_.memref)
-    em.tiles[var] = handle
     rows, cols = tile_valid(type_)
     dynamic = any(not isinstance(d, int) and const_value(d) is None for d in (rows, cols))
+    known = None if em.options.baked_addresses else _same_piece(em, type_)
+    if known is not None:
+        em.tiles[var] = known
+        if dynamic:
+            set_valid(em, known, valid_operands(em, type_))
+        return known
+    handle = Handle(em.names.take(var.name_hint), tile_text(type_), type_.memref)
+    em.tiles[var] = handle
+    em.pieces.append((type_.memref, handle, 0))
     shown = TileType(type_.shape, type_.dtype, type_.memref, None, type_.memory_space) if dynamic else type_
     body, depth = em.body, em.depth
     em.body, em.depth = [], 1
@@ -73,6 +80,15 @@ def hoist(em: Emitter, var: Var, span: Span) -> Handle:
     if dynamic:
         set_valid(em, handle, valid_operands(em, type_))
     return handle
+
+
+def _same_piece(em: Emitter, type_: TileType) -> Handle | None:
+    """The handle of the same bytes and type, when the assembler plans memory."""
+    from .open_memory import find_piece
+
+    assert type_.memref is not None
+    known = find_piece(em, type_.memref)
+    return known if known is not None and known.type_text == tile_text(type_) else None
 
 
 def set_valid(em: Emitter, handle: Handle, extents: tuple[str, str]) -> None:

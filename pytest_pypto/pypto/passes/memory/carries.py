@@ -7,6 +7,7 @@ from collections import defaultdict
 from ...backend.handler import Handler
 from ...ir import expr as e
 from ...ir import stmt as s
+from ...ir.enums import MemorySpace
 from ...ir.visitor import find_yield_stmt
 from ..device_ir import nested_bodies
 from .attach import memref_of
@@ -16,9 +17,13 @@ from .rebase import Rebase, zero_offset
 
 
 class Retarget:
-    """Lets the producer of a yielded value write into the carry's buffer, where nothing in between reads it."""
+    """Lets the producer of a yielded value write into the carry's buffer, where nothing in between reads it.
 
-    def __init__(self, body: s.Stmt, handler: Handler) -> None:
+    With `branches` also for the values that branches yield in a memory of the cube core, which cannot be copied there.
+    """
+
+    def __init__(self, body: s.Stmt, handler: Handler, branches: bool = False) -> None:
+        self._branches = branches
         self.live = Liveness(body, handler)
         self.flow = self.live.flow
         self._into: dict[e.Var, e.Var] = {}
@@ -69,6 +74,18 @@ class Retarget:
                     buffer = self.live.buffer_of(arg)
                     if buffer is not None:
                         self._push(value, buffer.base, self.flow.loop_places[id(stmt)][0])
+            elif isinstance(stmt, s.IfStmt) and self._branches:
+                self._if(stmt)
+
+    def _if(self, stmt: s.IfStmt) -> None:
+        for result in stmt.return_vars:
+            target = self.live.buffer_of(result)
+            if target is None or target.space is MemorySpace.Vec:
+                continue
+            for value in self.flow.merged.get(result, ()):
+                buffer = self.live.buffer_of(value)
+                if buffer is not None:
+                    self._merge(self.find(buffer.base), self.find(target.base), None)
 
     def _push(self, value: e.Expr, target: e.Var, loop: int) -> None:
         if not isinstance(value, e.Var):
@@ -81,14 +98,14 @@ class Retarget:
         if buffer is not None:
             self._merge(self.find(buffer.base), self.find(target), loop)
 
-    def _merge(self, source: e.Var, target: e.Var, loop: int) -> None:
+    def _merge(self, source: e.Var, target: e.Var, loop: int | None) -> None:
         if source is target:
             return
         a, b = self.live.buffers[source], self.live.buffers[target]
         if a.pinned or b.pinned or a.space is not b.space or a.size > b.size or self._apart(a, b):
             return
         mine = self._members[source]
-        if any(loop not in self.flow.defs[v].loops for v in mine):
+        if loop is not None and any(loop not in self.flow.defs[v].loops for v in mine):
             return
         theirs = self._members[target]
         if self._clobbers(mine, theirs) or self._clobbers(theirs, mine):

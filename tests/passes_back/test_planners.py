@@ -1,0 +1,67 @@
+"""The three planners give the same numbers on the device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from pytest_pypto.pypto.passes.context import MemoryPlanner
+
+from .whole import check_device, check_stages, out, program, randn
+
+PLANNERS = pytest.mark.parametrize("planner", list(MemoryPlanner), ids=lambda p: p.name)
+A, B, D = randn(32, 64), randn(64, 64, seed=1), randn(64, 64, seed=2)
+TWO = "a: [32, 64] FP32\nb: [64, 64] FP32\nd: [64, 64] FP32\nc: [1] INT32\no: [32, 64] FP32 Out\nq: [32, 64] FP32 Out"
+BODIES: dict[str, tuple[str, Callable[[int], tuple[torch.Tensor, torch.Tensor]]]] = {
+    "accumulator_from_branches": (
+        "n = pl.read(c, [0])\nif n > 2:\n    m = pl.matmul(a, b)\nelse:\n    m = pl.matmul(a, d)\n"
+        "o = pl.assemble(o, pl.add(m, 1.0), [0, 0])\nq = pl.assemble(q, a, [0, 0])",
+        lambda n: (A @ (B if n > 2 else D) + 1, A),
+    ),
+    "value_kept_through_a_branch": (
+        "m = pl.add(pl.matmul(a, b), 1.0)\nn = pl.read(c, [0])\ny = m\nif n > 2:\n    y = pl.mul(m, 3.0)\n"
+        "o = pl.assemble(o, y, [0, 0])\nq = pl.assemble(q, m, [0, 0])",
+        lambda n: ((A @ B + 1) * (3 if n > 2 else 1), A @ B + 1),
+    ),
+    "exchanged_carries": (
+        "x = pl.add(a, 1.0)\ny = pl.mul(a, 2.0)\nfor i in pl.range(3):\n    t = pl.add(x, y)\n    x = y\n    y = t\n"
+        "o = pl.assemble(o, x, [0, 0])\nq = pl.assemble(q, y, [0, 0])",
+        lambda n: _fibonacci(),
+    ),
+    "carry_of_a_while_loop": (
+        "acc = pl.full([32, 64], dtype=pl.FP32, value=0.0)\nk = 0\n"
+        "while k < 3:\n    acc = pl.add(acc, a)\n    k = k + 1\n"
+        "o = pl.assemble(o, acc, [0, 0])\nq = pl.assemble(q, a, [0, 0])",
+        lambda n: (3 * A, A),
+    ),
+    "rotating_loads": (
+        "for i in pl.pipeline(4, stage=2):\n    t = pl.slice(a, [8, 64], [i * 8, 0])\n"
+        "    o = pl.assemble(o, pl.mul(t, 2.0), [i * 8, 0])\nq = pl.assemble(q, a, [0, 0])",
+        lambda n: (2 * A, A),
+    ),
+}
+
+
+def _fibonacci() -> tuple[torch.Tensor, torch.Tensor]:
+    x, y = A + 1, 2 * A
+    for _ in range(3):
+        x, y = y, x + y
+    return x, y
+
+
+@pytest.mark.parametrize("platform", ["a2a3sim", "a5sim"])
+@PLANNERS
+@pytest.mark.parametrize("name", list(BODIES))
+def test_same_numbers(platform: str, planner: MemoryPlanner, name: str, tmp_path: Path) -> None:
+    body, golden = BODIES[name]
+    text = program(TWO, body)
+    for n in (1, 3) if "n =" in body else (1,):
+        inputs = {"a": A, "b": B, "d": D, "c": torch.tensor([n], dtype=torch.int32)}
+        inputs |= {"o": out(32, 64), "q": out(32, 64)}
+        first, second = golden(n)
+        want = {"o": first, "q": second}
+        check_stages(text, inputs, want, platform, tolerance=1e-2, planner=planner)
+        check_device(text, inputs, want, platform, tmp_path / str(n), tolerance=1e-2, planner=planner)
