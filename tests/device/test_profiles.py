@@ -208,3 +208,22 @@ def test_files_repeat(tmp_path: Path) -> None:
         seen.append({f.name: f.read_bytes() for f in files})
     assert len(seen[0]) == 7
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize("order", ["program", "late"])
+def test_kernels_have_one_number_in_all_files(order: str, tmp_path: Path) -> None:
+    t, ways = typ("f32", (16, 16)), dirs("input", "output_existing")
+    kernels = [named(n) for n in ("first", "second")]
+    body = f"with pl.scope():\n    self.first(a, p, {ways})\n    self.second(a, q, {ways})"
+    text = host(f"a: {t}, p: pl.Out[{t}], q: pl.Out[{t}]", body, *(k.declaration(["o"]) for k in kernels))
+    folder, out = write(tmp_path, text, k=module(*kernels)), tmp_path / "dfx_outputs"
+    dfx = DfxSettings(directory=out, chip_swimlane=1, dump_args=2, pmu=2, dep_gen=True)
+    run_artifact(folder, [zeros(16, 16)] * 3, DeviceSettings(dfx=dfx, order=order))
+    names = read(out / f"name_map_{tmp_path.name}.json")["callable_id_to_name"]
+    by_task = {"0": "first", "1": "second"}
+    with (out / "pmu.csv").open() as file:
+        assert {r["task_id"]: names[r["func_id"]] for r in csv.DictReader(file)} == by_task
+    deps = read(out / "deps.json")["tasks"]
+    assert {r["task_id"]: names[str(r["kernel_ids"][1])] for r in deps} == by_task
+    args = read(out / "args_dump" / "args_dump.json")["args"]
+    assert {str(int(r["task_id"], 16)): names[str(r["func_id"][0])] for r in args} == by_task

@@ -36,7 +36,6 @@ class ArgsDump(Observer):
         self.level = run.settings.dfx.dump_args
         self.rows: list[dict[str, Any]] = []
         self.data = bytearray()
-        self.ids: dict[str, int] = {}
 
     def task_starts(self, task: Task) -> None:
         """Values before."""

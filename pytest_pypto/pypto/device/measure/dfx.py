@@ -32,4 +32,7 @@ def observers_for(run: RunContext) -> list[Observer]:
     found += [ArgsDump(run)] if dfx.dump_args else []
     found += [Deps(run)] if dfx.dep_gen else []
     found += [ScopeStats(run)] if dfx.scope_stats else []
+    ids: dict[str, int] = {}
+    for observer in found:
+        observer.ids = ids  # one numbering of kernels in all files
     return found

@@ -21,7 +21,6 @@ class Deps(Observer):
     def __init__(self, run: RunContext) -> None:
         super().__init__(run)
         self.tensors: dict[int, dict[str, Any]] = {}
-        self.ids: dict[str, int] = {}
 
     def _tensor(self, root: GlobalBuffer) -> str:
         number = str(len(self.tensors))

@@ -37,6 +37,7 @@ class Observer:
 
     def __init__(self, run: RunContext) -> None:
         self.run = run
+        self.ids: dict[str, int] = {}
         directory = run.settings.dfx.directory
         assert directory is not None
         self.directory: Path = directory

@@ -32,7 +32,6 @@ class Swimlane(Observer):
         self.rows: list[list[int]] = []
         self.dispatch: list[list[int]] = []
         self.pmu: list[list[Any]] = []
-        self.ids: dict[str, int] = {}
         self.next = 0
 
     def core(self, kind: str, cluster: int, lane: int) -> int:
