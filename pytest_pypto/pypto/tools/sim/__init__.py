@@ -1,0 +1,1 @@
+"""Parts of the trace cleaning: reading profile files, events, and sums."""
