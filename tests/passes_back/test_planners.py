@@ -37,6 +37,17 @@ BODIES: dict[str, tuple[str, Callable[[int], tuple[torch.Tensor, torch.Tensor]]]
         "o = pl.assemble(o, acc, [0, 0])\nq = pl.assemble(q, a, [0, 0])",
         lambda n: (3 * A, A),
     ),
+    "columns_at_a_run_time_place": (
+        "t = pl.add(a, 1.0)\nfor i in pl.range(4):\n    s = pl.slice(t, [32, 16], [0, i * 16])\n"
+        "    o = pl.assemble(o, pl.mul(s, 2.0), [0, i * 16])\nq = pl.assemble(q, a, [0, 0])",
+        lambda n: (2 * (A + 1), A),
+    ),
+    "rows_at_a_run_time_place": (
+        "t = pl.add(a, 1.0)\nf = pl.mul(pl.slice(b, [1, 64], [0, 0]), 1.0)\nfor i in pl.range(4):\n"
+        "    s = pl.slice(t, [8, 64], [i * 8, 0])\n    o = pl.assemble(o, pl.col_expand_mul(s, f), [i * 8, 0])\n"
+        "q = pl.assemble(q, a, [0, 0])",
+        lambda n: ((A + 1) * B[:1], A),
+    ),
     "rotating_loads": (
         "for i in pl.pipeline(4, stage=2):\n    t = pl.slice(a, [8, 64], [i * 8, 0])\n"
         "    o = pl.assemble(o, pl.mul(t, 2.0), [i * 8, 0])\nq = pl.assemble(q, a, [0, 0])",

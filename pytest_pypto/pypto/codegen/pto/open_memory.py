@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from ...ir.expr import MemRef, Var, const_value
+from math import prod
+
+from ...ir.enums import MemorySpace
+from ...ir.expr import MemRef, Var, const_value, static_dims
 from ...ir.span import Span
 from ...ir.structural import structural_equal
+from ...ir.types import TileType
+from ...passes.memory.sizes import bytes_of
 from .emitter import Emitter, Handle, tile_type
 from .scalars import scalar
 from .tiles import valid_operands
@@ -47,6 +52,14 @@ def declare_rings(em: Emitter, tiles: list[Var]) -> None:
         em.head.append(f"  {name} = pto.alloc_multi_tile valid_row = {rows} valid_col = {cols} : {text}")
 
 
+def _is_window(type_: TileType, memref: MemRef) -> bool:
+    """Part of a tile at a run-time place: it has the whole tile's MemRef, and is copied out where it is used."""
+    dims = static_dims(type_.shape)
+    if type_.space is not MemorySpace.Vec or dims is None:
+        return False
+    return bytes_of(prod(dims), type_.dtype) < memref.size_
+
+
 def open_handle(em: Emitter, var: Var, name: str, span: Span | None) -> Handle:
     """The handle of a tile variable: a slot of a ring, a known piece (retyped when needed), or a new allocation."""
     type_ = tile_type(var)
@@ -58,7 +71,7 @@ def open_handle(em: Emitter, var: Var, name: str, span: Span | None) -> Handle:
         slot = scalar(em, memref.slot_index_)
         em.line(f"{name} = pto.multi_tile_get {ring}[{slot.name}] : {ring_text} -> {text}", span)
         return Handle(name, text, memref)
-    known = find_piece(em, memref)
+    known = None if _is_window(type_, memref) else find_piece(em, memref)
     if known is not None:
         if known.type_text == text:
             return known
