@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,8 @@ from pytest_pypto.pypto.device.text.reader import read_file, read_module
 from pytest_pypto.pypto.device.text.types import TileT, parse_type
 
 from ..kit import KIT, needs_kit
-from .texts import Kernel, module, tile_type
+from .faults import UP_DOWN, c2v, eye, zeros
+from .texts import Kernel, mixed, module, run, tile_type
 
 
 def kit_files() -> list[Path]:
@@ -151,3 +154,53 @@ def test_type_texts_round_trip() -> None:
 def test_names_are_sorted_and_unique() -> None:
     names = all_names()
     assert names == sorted(set(names))
+
+
+TOKEN = re.compile(r"[%@!#\w.]+|\S")
+JUNK = ["", "-1", "0", "99999999999", "%c0", "{", "}", "(", ")", "f32", "%undefined", '"', "1.5e400", "<>", "index"]
+
+
+def mutated(text: str, rng: random.Random) -> str:
+    """One token deleted or replaced, or one line moved."""
+    lines = text.split("\n")
+    i, j = rng.randrange(len(lines)), rng.randrange(len(lines))
+    tokens = list(TOKEN.finditer(lines[i]))
+    if not tokens or rng.random() < 0.2:
+        lines[i], lines[j] = lines[j], lines[i]
+        return "\n".join(lines)
+    at = rng.choice(tokens)
+    new = rng.choice([*JUNK, *TOKEN.findall(lines[j])])
+    lines[i] = lines[i][: at.start()] + new + lines[i][at.end() :]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_mutated_kernels_are_refused_with_their_place_or_run(seed: int, tmp_path: Path) -> None:
+    rng = random.Random(seed)
+    cube, vector = c2v()
+    folder = mixed(tmp_path, cube, vector, ["o"], UP_DOWN)
+    file = folder / "kernels" / "g.pto"
+    text = file.read_text()
+    for _ in range(15):
+        file.write_text(mutated(text, rng))
+        try:
+            run(folder, eye(), zeros(32, 32), while_limit=100)
+        except DeviceError as exc:
+            assert re.search(r"^(kernels/g\.pto|orchestration/main\.py)|kernel|pipe", str(exc)), str(exc)
+
+
+def test_pipe_is_initialised_before_it_is_used(tmp_path: Path) -> None:
+    cube, vector = c2v()
+    init = next(i for i, x in enumerate(vector.lines) if "initialize_pipe" in x)
+    pop = next(i for i, x in enumerate(vector.lines) if "tpop" in x)
+    vector.lines[init], vector.lines[pop] = vector.lines[pop], vector.lines[init]
+    with pytest.raises(DeviceError, match="pipe 0 is initialised further down only"):
+        run(mixed(tmp_path, cube, vector, ["o"], UP_DOWN), eye(), zeros(32, 32))
+
+
+def test_attribute_without_a_value() -> None:
+    k = Kernel("k", [("a", "f32", (16, 16)), ("o", "f32", (16, 16))])
+    k.tile("t", 16, 16, 0)
+    k.store("t", "o", (0, 0), (16, 16), attrs=" {atomicType = #pto<>}")
+    with pytest.raises(DeviceError, match="expected the value of an attribute"):
+        read_module(module(k))

@@ -20,7 +20,14 @@ LAYOUTS = {
     "bias": ("row_major", "none_box", 512),
 }
 LANGUAGE = {"f32": "FP32", "f16": "FP16", "bf16": "BF16", "i32": "INT32", "i16": "INT16", "i8": "INT8", "ui8": "UINT8"}
-LANGUAGE |= {"index": "INDEX", "ui32": "UINT32", "i64": "INT64", "ui16": "UINT16", "f8e4m3fn": "FP8E4M3FN", "f8e8m0": "FP8E8M0"}
+LANGUAGE |= {
+    "index": "INDEX",
+    "ui32": "UINT32",
+    "i64": "INT64",
+    "ui16": "UINT16",
+    "f8e4m3fn": "FP8E4M3FN",
+    "f8e8m0": "FP8E8M0",
+}
 
 
 def tile_type(

@@ -91,6 +91,7 @@ class Builder:
         self.sites: list[SiteInfo] = []
         self.block = 0
         self.peak: dict[str, int] = {}
+        self.ready_pipes: set[int] = set()
         self.scan: Scan = scan(func, self.file)
         self.mutated = {op.ins[0] for op in walk(func.body.ops) if op.name == "pto.set_validshape"}
         self.yields = variant.explore or any(n in self.scan.names for n in _YIELDING)

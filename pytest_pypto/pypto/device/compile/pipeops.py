@@ -49,6 +49,11 @@ def _init(k: Builder, op: Op) -> None:
         k.fail(op, f"pipe {decl.id} has {decl.slots} slot(s) of {decl.slot_size} bytes; both must be positive")
     if not decl.dirs:
         k.fail(op, f"dir_mask = {op.attrs['dir_mask']} names no direction; 1 is cube to vector, 2 back, 3 both")
+    for (name,) in op.groups.values():
+        k.lookup(op, name)
+    if all(op is not top for top in k.func.body.ops):
+        k.fail(op, f"pipe {decl.id} is initialised inside a loop or branch; it must be ready for the whole kernel")
+    k.ready_pipes.add(decl.id)
     for way in decl.dirs:
         k.emit.line(f"{_ring_name(decl.id, way)} = ag.rings[({decl.id}, '{way}')]")
         if (way == "c2v") == (k.func.kind == "vector"):
@@ -75,6 +80,8 @@ def _ring(k: Builder, op: Op, way: str) -> tuple[Any, str]:
     if decl is None or way not in decl.dirs:
         known = ", ".join(f"{d.id} ({'/'.join(d.dirs)})" for d in k.scan.pipes.values()) or "none"
         k.fail(op, f"pipe {pipe} is not initialised for {way} in this kernel; initialised: {known}")
+    if pipe not in k.ready_pipes:
+        k.fail(op, f"pipe {pipe} is initialised further down only (line {decl.line})")
     return decl, _ring_name(pipe, way)
 
 

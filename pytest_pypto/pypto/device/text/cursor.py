@@ -119,8 +119,9 @@ class Cursor:
         token = self.take()
         if token.kind == "string":
             return token.text[1:-1]
-        if token.kind == "attr":
-            return token.text[token.text.index("<") + 1 : -1].split()[-1]
+        words = token.text[token.text.index("<") + 1 : -1].split() if token.kind == "attr" else []
+        if words:
+            return words[-1]
         if token.kind == "symbol":
             return token.text[1:]
         if token.kind == "ident":

@@ -145,7 +145,7 @@ def _op(c: Cursor, depth: int) -> Op:
 def _unknown(c: Cursor, head: Token, name: str) -> None:
     known = all_names()
     near = difflib.get_close_matches(name, known, 3)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = f"; did you mean {' or '.join(near)}?" if near else "."
     c.fail(f"unknown operation {name!r}{hint} Known operations: {', '.join(known)}", head)
 
 
