@@ -82,6 +82,20 @@ class Region:
         access.scan(self.body)
         return [access.direction(v) for v in self.captured]
 
+    def unchanged(self, roots: WriteThrough) -> list[tuple[e.Var, e.Var]]:
+        """Exported tensors that are a captured one as it was, with that one."""
+        touched: set[e.Var | None] = set()
+        for stmt in walk_stmts(self.body):
+            for root in exprs_of(stmt):
+                for x in walk_exprs(root):
+                    target = _destination(x)
+                    targets = [] if target is None else [target]
+                    if isinstance(x, (e.Call, e.Submit)) and isinstance(x.op, e.GlobalVar):
+                        targets = list(x.args)
+                    touched.update(roots.of(y) for y in targets)
+        found = [(v, roots.of(v)) for v in self.exported]
+        return [(v, root) for v, root in found if root is not None and root not in touched]
+
 
 def _in_order(body: s.Stmt | None) -> Iterator[e.Var]:
     """Variables in the order in which the text mentions them; initial values of a loop come before its body."""
@@ -183,7 +197,7 @@ class Outlined:
 
 
 def outline(parent: Parent, scope: s.ScopeStmt, body: s.Stmt, target: Target) -> Outlined:
-    """A function with the statements of `body`.
+    """A function with the statements of `body`. A result that is a captured tensor as it was stays with the caller.
 
     Raises (PassError): the region defines a tile or an array that is used outside.
     """
@@ -197,6 +211,9 @@ def outline(parent: Parent, scope: s.ScopeStmt, body: s.Stmt, target: Target) ->
         params.append((fresh, direction))
     params = _typed(params, pairs)
     written = WriteThrough(region.captured, parent.program).scan(body)
+    same = region.unchanged(written)
+    before += [s.AssignStmt(v, root, scope.span) for v, root in same]
+    exported = [v for v in exported if all(v is not gone for gone, _ in same)]
     made = list(s.stmts_of(deep_clone(body, pairs)))
     values: list[e.Expr] = []
     for var in exported:
