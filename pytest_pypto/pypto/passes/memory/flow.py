@@ -123,7 +123,8 @@ class _Walker:
         if isinstance(stmt, s.WhileStmt):
             self._use([stmt.condition], Place(here.number, inner, here.branches))
         self.body(stmt.body, inner, here.branches)
-        flow.loop_ends[index] = max(flow.last, here.number)
+        flow.last = flow.loop_ends[index] = self._next  # the step to the next turn comes after the last statement
+        self._next += 1
         end = Place(flow.loop_ends[index], here.loops, here.branches)
         for arg, result in zip(stmt.iter_args, stmt.return_vars, strict=True):
             if isinstance(result.type, TileType):
