@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import linecache
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
@@ -23,6 +24,7 @@ _KEPT = 256
 _scripts: OrderedDict[tuple[int, Options], tuple[Program | Function, Script]] = OrderedDict()
 _codes: OrderedDict[str, CodeType] = OrderedDict()
 _places: dict[str, dict[int, str]] = {}
+_lock = threading.RLock()
 
 Trace = Callable[[str, str, Any], None]
 
@@ -30,12 +32,13 @@ Trace = Callable[[str, str, Any], None]
 def script_of(node: Program | Function, options: Options = PLAIN) -> Script:
     """The script of a program, generated once while the program object is in use."""
     key = (id(node), options)
-    if key not in _scripts:
-        _scripts[key] = (node, write_script(node, options))
-        if len(_scripts) > _KEPT:
-            _scripts.popitem(last=False)
-    _scripts.move_to_end(key)
-    return _scripts[key][1]
+    with _lock:
+        if key not in _scripts:
+            _scripts[key] = (node, write_script(node, options))
+            if len(_scripts) > _KEPT:
+                _scripts.popitem(last=False)
+        _scripts.move_to_end(key)
+        return _scripts[key][1]
 
 
 @functools.cache
@@ -51,6 +54,11 @@ def _register(filename: str, text: str) -> None:
 
 
 def _code(function: FunctionText) -> CodeType:
+    with _lock:
+        return _compiled(function)
+
+
+def _compiled(function: FunctionText) -> CodeType:
     if function.text not in _codes:
         digest = hashlib.sha256(function.text.encode()).hexdigest()[:12]
         filename = f"<pypto {function.name} {digest}>"
