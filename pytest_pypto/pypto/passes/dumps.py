@@ -50,19 +50,20 @@ class DumpInstrument(PassInstrument):
         self.prefix = prefix
         self.number = 0
         self._printed: Printed = {}
-        self._last: tuple[Program, str] | None = None
+        self._last: tuple[Program, bytes] | None = None
         self._write("00_frontend", program)
 
-    def text(self, program: Program) -> str:
-        """The printed program, from memory when it is the one printed last."""
+    def text(self, program: Program) -> bytes:
+        """The printed program in UTF-8, from memory when it is the one printed last."""
         if self._last is None or self._last[0] is not program:
             shown = print_program(program, self.prefix, explicit=self.explicit, printed=self._printed)
             self._printed = {f: self._printed[f] for f in program.functions.values()}
-            self._last = (program, shown + "\n")
+            self._last = (program, shown.encode() + b"\n")
         return self._last[1]
 
     def _write(self, stem: str, program: Program) -> None:
-        (self.directory / f"{stem}.py").write_text(self.text(program), encoding="utf-8")
+        with open(f"{self.directory}/{stem}.py", "wb", buffering=0) as file:
+            file.write(self.text(program))
 
     def run_after_pass(self, pass_: Pass, program: Program) -> None:
         """Write the dump of this pass."""
