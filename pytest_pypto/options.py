@@ -125,6 +125,14 @@ OPTIONS: tuple[Option, ...] = (
         "For which tests to keep artifacts, inputs, golden and reports in pypto_artifacts/.",
         _choice("choice for keeping", KEEP),
     ),
+    Option(
+        "pypto_known",
+        "",
+        "FILE",
+        "TOML file of known failures ([[known]] tables with id, platform, phase, reason, issue). A listed test must "
+        "fail in that phase; one that passes is reported with the line to delete.",
+        str.strip,
+    ),
 )
 
 Origin = Literal["command line", "ini", "default"]

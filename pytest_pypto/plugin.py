@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_pypto import hookspec, markers, options, selection, toolchain
+from pytest_pypto import hookspec, known, markers, options, selection, toolchain
 from pytest_pypto.collector import ReportCollector, Totals
 from pytest_pypto.global_state import GlobalState
 from pytest_pypto.selection import Variant
@@ -73,6 +73,7 @@ def pytest_configure(config: pytest.Config) -> None:
     state = state_of(config)
     for line in markers.DOCS:
         config.addinivalue_line("markers", line)
+    known.activate(config, state.settings)
     if workers := worker_count(config):
         _pin_threads(workers)
     else:
@@ -99,8 +100,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 def pytest_report_header(config: pytest.Config) -> str:
     state = state_of(config)
-    known = state.toolchain.describe() if state.toolchain else "no PyPTO"
-    return f"pypto: {known}, {state.settings.header()}"
+    found = state.toolchain.describe() if state.toolchain else "no PyPTO"
+    return f"pypto: {found}, {state.settings.header()}"
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

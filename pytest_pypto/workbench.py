@@ -23,6 +23,7 @@ from pytest_pypto.harness.oracle import Run, script_of
 from pytest_pypto.harness.signature import signature_of
 from pytest_pypto.harness.stages import program_of, stages_of
 from pytest_pypto.harness.store import Store
+from pytest_pypto.known import failing_in
 from pytest_pypto.markers import MarkerError, tolerance_of
 from pytest_pypto.options import Settings
 from pytest_pypto.repeat import repeat_command
@@ -100,9 +101,11 @@ class Workbench:
         if hasattr(program, "functions"):
             if samples:
                 pytest.fail("pypto: pypto_compile takes sample arguments for @pl.jit kernels only", pytrace=False)
-            return self.tools.compiles.compile(program, {**config.compile_kwargs(), **assembler_options()})
+            with failing_in(self.item, "compile"):
+                return self.tools.compiles.compile(program, {**config.compile_kwargs(), **assembler_options()})
         if hasattr(program, "compile"):
-            return program.compile(*samples, config=config)
+            with failing_in(self.item, "compile"):
+                return program.compile(*samples, config=config)
         pytest.fail(
             f"pypto: pypto_compile takes a @pl.program or a @pl.jit kernel, got {type(program).__name__}",
             pytrace=False,
@@ -137,7 +140,8 @@ class Workbench:
         with plain_failures():
             ready = self._ready(program, inputs)
             self._crossing(program)
-            return script_of(self._stage(program, after)).run(ready)
+            with failing_in(self.item, "oracle"):
+                return script_of(self._stage(program, after)).run(ready)
 
     def device(
         self,
@@ -164,20 +168,22 @@ class Workbench:
         with plain_failures():
             ready = self._ready(compiled, inputs)
             self._crossing(compiled)
-            run, findings = run_device(
-                Case(
-                    compiled,
-                    ready,
-                    None,
-                    self.platform,
-                    config=config or self.config,
-                    sanitize=sanitize,
-                    device=device or {},
+            with failing_in(self.item, "device"):
+                run, findings = run_device(
+                    Case(
+                        compiled,
+                        ready,
+                        None,
+                        self.platform,
+                        config=config or self.config,
+                        sanitize=sanitize,
+                        device=device or {},
+                    )
                 )
-            )
         errors = [f for f in findings if f.severity == "error"]
         if errors:
-            pytest.fail("pypto: " + "\n".join(f"{f.kind} [{f.where}]: {f.message}" for f in errors), pytrace=False)
+            with failing_in(self.item, "device"):
+                pytest.fail("pypto: " + "\n".join(f"{f.kind} [{f.where}]: {f.message}" for f in errors), pytrace=False)
         return run
 
     def check(
@@ -279,7 +285,8 @@ class Workbench:
         self._record(verdict)
         self.item.config.hook.pytest_pypto_verdict(item=self.item, verdict=verdict)
         if not verdict.passed:
-            pytest.fail(render(verdict, colour=coloured(self.item.config)), pytrace=False)
+            with failing_in(self.item, verdict.failed_layers[0].layer):
+                pytest.fail(render(verdict, colour=coloured(self.item.config)), pytrace=False)
         with plain_failures():
             return harness.demanded(verdict)
 

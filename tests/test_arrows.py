@@ -22,8 +22,9 @@ OUTER: dict[str, set[str]] = {
     "__main__": {"toolchain", "info"},
     "info": {"options", "toolchain", "pypto"},
     "plugin": {"options", "markers", "selection", "collector", "hookspec", "workbench", "expected_error"}
-    | {"toolchain", "harness", "global_state"},
-    "workbench": {"options", "markers", "selection", "repeat", "harness", "check", "report"},
+    | {"toolchain", "harness", "global_state", "known"},
+    "known": {"options", "selection"},
+    "workbench": {"known", "options", "markers", "selection", "repeat", "harness", "check", "report"},
     "repeat": {"options"},
     "selection": {"options", "markers", "toolchain"},
     "markers": {"options", "check"},

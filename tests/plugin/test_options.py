@@ -22,6 +22,7 @@ GOOD = [
     ("pypto_rtol", "1e-3", "0.001"),
     ("pypto_atol", "0", "0.0"),
     ("pypto_keep", "all", "'all'"),
+    ("pypto_known", "known.toml", "'known.toml'"),
 ]
 
 
@@ -32,6 +33,7 @@ def test_the_table_of_good_values_is_complete() -> None:
 @pytest.mark.parametrize(("name", "text", "value"), GOOD)
 def test_flag(pytester: pytest.Pytester, name: str, text: str, value: str) -> None:
     pytester.makepyfile(SHOW.format(name=name))
+    pytester.makefile(".toml", known="")
     result = pytester.runpytest("-s", f"--{name.replace('_', '-')}={text}")
     result.stdout.fnmatch_lines([f"*VALUE {name} {glob(value)} command line*"])
 
@@ -39,6 +41,7 @@ def test_flag(pytester: pytest.Pytester, name: str, text: str, value: str) -> No
 @pytest.mark.parametrize(("name", "text", "value"), GOOD)
 def test_ini_key(pytester: pytest.Pytester, name: str, text: str, value: str) -> None:
     pytester.makepyfile(SHOW.format(name=name))
+    pytester.makefile(".toml", known="")
     pytester.makeini(f"[pytest]\n{name} = {text}\n")
     result = pytester.runpytest("-s")
     result.stdout.fnmatch_lines([f"*VALUE {name} {glob(value)} ini*"])
