@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from . import expr as e
@@ -44,24 +44,34 @@ def exprs_of(stmt: s.Stmt) -> tuple[e.Expr, ...]:
 
 
 def walk_exprs(expr: e.Expr) -> Iterator[e.Expr]:
-    """Every expression below and including `expr`, parents first; variables are leaves."""
-    yield expr
-    children: tuple[e.Expr | None, ...] = ()
+    """Every expression below and including `expr`, parents first, left to right; variables are leaves."""
+    stack = [expr]
+    while stack:
+        x = stack.pop()
+        yield x
+        if not isinstance(x, _LEAVES):
+            stack += reversed(children_of(x))
+
+
+_LEAVES = (e.Var, e.ConstInt, e.ConstFloat, e.ConstBool)
+
+
+def children_of(expr: e.Expr) -> Sequence[e.Expr]:
+    """Operands of an expression, left to right; none for variables and constants."""
     if isinstance(expr, e.Call):
-        children = expr.args
-    elif isinstance(expr, e.Submit):
-        children = (*expr.args, *expr.deps, expr.core_num, expr.predicate)
-    elif isinstance(expr, e.MakeTuple):
-        children = expr.elements
-    elif isinstance(expr, e.TupleGetItemExpr):
-        children = (expr.tuple,)
-    elif isinstance(expr, e.BinaryExpr):
-        children = (expr.left, expr.right)
-    elif isinstance(expr, e.UnaryExpr):
-        children = (expr.operand,)
-    for child in children:
-        if child is not None:
-            yield from walk_exprs(child)
+        return expr.args
+    if isinstance(expr, e.MakeTuple):
+        return expr.elements
+    if isinstance(expr, e.BinaryExpr):
+        return (expr.left, expr.right)
+    if isinstance(expr, e.UnaryExpr):
+        return (expr.operand,)
+    if isinstance(expr, e.TupleGetItemExpr):
+        return (expr.tuple,)
+    if isinstance(expr, e.Submit):
+        extra = (x for x in (expr.core_num, expr.predicate) if x is not None)
+        return (*expr.args, *expr.deps, *extra)
+    return ()
 
 
 def defs_of(stmt: s.Stmt) -> tuple[e.Var, ...]:
