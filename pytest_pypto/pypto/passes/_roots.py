@@ -22,6 +22,7 @@ class WriteThrough:
 
     def __init__(self, roots: Iterable[e.Var], program: Program | None = None) -> None:
         self.root: dict[e.Var, e.Var] = {v: v for v in roots if isinstance(v.type, TensorType)}
+        self.given = frozenset(self.root)
         self.parts: dict[e.Var, list[e.Var | None]] = {}
         self.program = program
         self._returned: dict[str, list[int | None]] = {}
@@ -69,10 +70,7 @@ class WriteThrough:
                 self.parts[stmt.var] = self.call_parts(stmt.value)
             self.put(stmt.var, self.of(stmt.value))
         elif isinstance(stmt, (s.ForStmt, s.WhileStmt)):
-            for arg in stmt.iter_args:
-                self.put(arg, self.of(arg.initValue))
-            self.scan(stmt.body)
-            self.results(stmt, last_values(stmt.body))
+            self.loop(stmt)
         elif isinstance(stmt, s.IfStmt):
             self.scan(stmt.then_body)
             self.scan(stmt.else_body)
@@ -85,14 +83,27 @@ class WriteThrough:
         elif isinstance(stmt, s.SeqStmts):
             self.scan(stmt)
 
-    def results(self, loop: s.ForStmt | s.WhileStmt, values: tuple[e.Expr, ...]) -> None:
-        for var, arg, value in zip(loop.return_vars, loop.iter_args, values, strict=False):
-            root = self.root.get(arg)
-            self.put(var, root if root is self.of(value) else None)
+    def loop(self, loop: s.ForStmt | s.WhileStmt) -> None:
+        """A carried value has a root when its initial value and every yielded one have it."""
+        for arg in loop.iter_args:
+            self.put(arg, self.of(arg.initValue))
+        while True:
+            self.scan(loop.body)
+            values = last_values(loop.body)
+            pairs = zip(loop.iter_args, values, strict=False)
+            wrong = [a for a, v in pairs if a in self.root and self.of(v) is not self.root[a]]
+            if not wrong:
+                break
+            for arg in wrong:
+                self.put(arg, None)
+        for var, arg in zip(loop.return_vars, loop.iter_args, strict=False):
+            self.put(var, self.root.get(arg))
 
     def put(self, var: e.Var, root: e.Var | None) -> None:
         if root is not None:
             self.root[var] = root
+        elif var not in self.given:
+            self.root.pop(var, None)
 
 
 def last_values(body: s.Stmt | None) -> tuple[e.Expr, ...]:
