@@ -7,21 +7,29 @@ token: the second core waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 from ...ir import expr as e
 from ...ir import stmt as s
 from ...ir.enums import MemorySpace, TileLayout
 from ...ir.program import Function
 from ...ir.types import TensorType, TileType, TileView, implicit_tile_view
-from ...ir.visitor import walk_stmts
-from ..device_ir import WRITE_TARGET, body_like, kernel_error, nested_bodies, op_assign, op_call, tile_of, with_bodies
+from ..device_ir import (
+    WRITE_TARGET,
+    KernelError,
+    body_like,
+    kernel_error,
+    nested_bodies,
+    op_assign,
+    op_call,
+    tile_of,
+    with_bodies,
+)
 from .affinity import Affinity, Side
 from .crossing import crossing_of
 from .prune import tensor_versions
-
-Window = tuple[tuple[int, int], ...] | None
+from .windows import Loop, Window, Windows, turns_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +42,76 @@ class _Access:
     stmt: s.Stmt
 
 
-def _window(offsets: e.Expr, extents: tuple[e.Expr, ...]) -> Window:
-    if not isinstance(offsets, e.MakeTuple) or len(offsets.elements) != len(extents):
-        return None
-    spans = []
-    for offset, extent in zip(offsets.elements, extents, strict=True):
-        at, size = e.const_value(offset), e.const_value(extent)
-        if at is None or size is None:
-            return None
-        spans.append((at, at + size))
-    return tuple(spans)
+@dataclass(slots=True)
+class _Summary:
+    """What a stretch of statements does to the order of the cores.
+
+    `entry`: accesses that no transfer from the other core comes before. `open`: accesses that no transfer from their
+    own core comes after. `crossed`: the cores that surely send something.
+    """
+
+    entry: list[_Access] = field(default_factory=list)
+    open: list[_Access] = field(default_factory=list)
+    crossed: set[Side] = field(default_factory=set)
 
 
-def _disjoint(a: Window, b: Window) -> bool:
-    if a is None or b is None or len(a) != len(b):
-        return False
-    return any(x[1] <= y[0] or y[1] <= x[0] for x, y in zip(a, b, strict=True))
+def _other(side: Side) -> Side:
+    return Side.VECTOR if side is Side.CUBE else Side.CUBE
+
+
+def _unordered(before: _Access, access: _Access) -> KernelError:
+    first, then = ("written" if x.write else "read" for x in (before, access))
+    return kernel_error(
+        f"'{access.root.name_hint}' is {first} by one core inside a loop or branch and then {then} by the other core, "
+        "and nothing orders the two; put them into two scopes",
+        access.stmt.span,
+    )
+
+
+class _Line:
+    """One list of statements while it is read: what is still unordered, and the tokens to add."""
+
+    def __init__(self, tokens: _Tokens, stmts: tuple[s.Stmt, ...]) -> None:
+        self._maker = tokens
+        self._stmts = stmts
+        self.tokens: dict[int, s.Stmt] = {}
+        self.summary = _Summary()
+        self._open: list[tuple[int, _Access]] = []
+
+    def take(self, i: int, part: _Summary) -> None:
+        """The next statement."""
+        for access in part.entry:
+            self._order(access, lambda before, now: now.write and self._maker.windows.apart(before.window, now.window))
+            if _other(access.side) not in self.summary.crossed:
+                self.summary.entry.append(access)
+        self._open = [(k, a) for k, a in self._open if a.side not in part.crossed]
+        self._open += [(i, a) for a in part.open]
+        self.summary.crossed |= part.crossed
+
+    def next_turn(self, loop: Loop) -> None:
+        """The statements come again: what is at their start must wait for what is at their end."""
+        windows = self._maker.windows
+        for access in list(self.summary.entry):
+            self._order(access, lambda before, now: windows.apart_in_turns(before.window, now.window, loop))
+
+    def close(self) -> _Summary:
+        """The summary of all statements."""
+        self.summary.open = [a for _, a in self._open]
+        return self.summary
+
+    def _order(self, access: _Access, harmless: Callable[[_Access, _Access], bool]) -> None:
+        """Add a token after the last access of the other core that must come before `access`."""
+        for i, before in reversed(self._open):
+            if before.side is access.side or before.root is not access.root or not (before.write or access.write):
+                continue
+            if harmless(before, access):
+                continue
+            if before.stmt is not self._stmts[i]:
+                raise _unordered(before, access)
+            self.tokens[i] = self._maker.token(before)
+            self.summary.crossed.add(before.side)
+            self._open = [(k, a) for k, a in self._open if a.side is not before.side or k > i]
+            return
 
 
 class _Tokens:
@@ -58,6 +120,7 @@ class _Tokens:
         self.affinity = affinity
         self.earlier = tensor_versions(func.body)
         self.mode = func.split.value if func.split is not None else 0
+        self.windows = Windows(func.body)
 
     def _root(self, expr: e.Expr) -> e.Var | None:
         while isinstance(expr, e.Var) and expr in self.earlier:
@@ -74,59 +137,54 @@ class _Tokens:
         if name == "tile.load" and isinstance(call.args[0].type, TensorType):
             root = self._root(call.args[0])
             if root is not None and isinstance(call.args[2], e.MakeTuple):
-                yield _Access(root, side, False, _window(call.args[1], call.args[2].elements), stmt.var, stmt)
+                window = self.windows.of(call.args[1], call.args[2].elements)
+                yield _Access(root, side, False, window, stmt.var, stmt)
         elif name == "tile.store":
             root, tile = self._root(call.args[WRITE_TARGET[name]]), tile_of(call.args[0])
             if root is not None and tile is not None:
-                yield _Access(root, side, True, _window(call.args[1], tile.shape), call.args[0], stmt)
+                yield _Access(root, side, True, self.windows.of(call.args[1], tile.shape), call.args[0], stmt)
 
-    def body(self, body: s.Stmt) -> s.Stmt:
+    def body(self, body: s.Stmt, loop: Loop | None = None) -> tuple[s.Stmt, _Summary]:
+        """The statements with tokens between and after them, and what they do to the order."""
         stmts = s.stmts_of(body)
-        last: dict[tuple[e.Var, Side, bool], tuple[int, _Access]] = {}
-        crossed = {Side.CUBE: -1, Side.VECTOR: -1}
-        tokens: dict[int, s.Stmt] = {}
+        line = _Line(self, stmts)
         made: list[s.Stmt] = []
         for i, stmt in enumerate(stmts):
-            bodies = nested_bodies(stmt)
-            made.append(with_bodies(stmt, [self.body(b) for b in bodies]) if bodies else stmt)
-            crossing = crossing_of(stmt)
-            if crossing is not None:
-                crossed[crossing.sender] = i
-            found = [a for x in (walk_stmts(stmt) if bodies else (stmt,)) for a in self._access(x)]
-            for access in found:
-                self._order(access, last, crossed, tokens, stmts)
-            for access in found:
-                last[access.root, access.side, access.write] = (i, access)
+            new, part = self._stmt(stmt)
+            made.append(new)
+            line.take(i, part)
+        if loop is not None:
+            line.next_turn(loop)
+        tokens = line.tokens
         if not tokens:
-            return body_like(body, made)
-        return body_like(body, [x for i, y in enumerate(made) for x in (y, *([tokens[i]] if i in tokens else []))])
+            return body_like(body, made), line.close()
+        added = [x for i, y in enumerate(made) for x in (y, *([tokens[i]] if i in tokens else []))]
+        return body_like(body, added), line.close()
 
-    def _order(
-        self,
-        access: _Access,
-        last: dict[tuple[e.Var, Side, bool], tuple[int, _Access]],
-        crossed: dict[Side, int],
-        tokens: dict[int, s.Stmt],
-        stmts: tuple[s.Stmt, ...],
-    ) -> None:
-        other = Side.VECTOR if access.side is Side.CUBE else Side.CUBE
-        for write in (True, False) if access.write else (True,):
-            i, before = last.get((access.root, other, write), (-1, None))
-            if before is None or i < crossed[other] or i in tokens:
-                continue
-            if access.write and _disjoint(before.window, access.window):
-                continue
-            if before.stmt is not stmts[i]:
-                raise kernel_error(
-                    f"'{access.root.name_hint}' is {'written' if before.write else 'read'} by one core inside a loop "
-                    f"or branch and then {'written' if access.write else 'read'} by the other core, and nothing "
-                    "orders the two; put them into two scopes",
-                    access.stmt.span,
-                )
-            tokens[i] = self._token(before)
-            crossed[other] = i
+    def _stmt(self, stmt: s.Stmt) -> tuple[s.Stmt, _Summary]:
+        bodies = nested_bodies(stmt)
+        if not bodies:
+            crossing = crossing_of(stmt)
+            found = list(self._access(stmt))
+            return stmt, _Summary(found, list(found), set() if crossing is None else {crossing.sender})
+        loop = stmt if isinstance(stmt, (s.ForStmt, s.WhileStmt)) else None
+        turns = None if loop is None else turns_of(loop)
+        again = loop if turns is None or len(turns) > 1 else None
+        read = [self.body(b, again) for b in bodies]
+        parts = [part for _, part in read]
+        whole = _Summary([a for p in parts for a in p.entry], [a for p in parts for a in p.open])
+        if loop is not None:
+            whole.entry, whole.open = self._all_turns(whole.entry, loop), self._all_turns(whole.open, loop)
+            whole.crossed = parts[0].crossed if turns else set()
+        elif not isinstance(stmt, s.IfStmt) or stmt.else_body is not None:
+            whole.crossed = set.intersection(*(p.crossed for p in parts))
+        return with_bodies(stmt, [b for b, _ in read]), whole
 
-    def _token(self, before: _Access) -> s.Stmt:
+    def _all_turns(self, accesses: list[_Access], loop: Loop) -> list[_Access]:
+        return [replace(a, window=self.windows.after(a.window, loop)) for a in accesses]
+
+    def token(self, before: _Access) -> s.Stmt:
+        """A transfer of the tile at hand, from the core of `before` to the other."""
         tile = tile_of(before.tile)
         assert tile is not None
         hint = f"{before.root.name_hint}_gm_sync"
@@ -169,5 +227,5 @@ def add_memory_tokens(func: Function) -> Function:
     affinity = Affinity()
     if affinity.of_body(func.body) is not Side.MIXED:
         return func
-    body = _Tokens(func, affinity).body(func.body)
+    body, _ = _Tokens(func, affinity).body(func.body)
     return func if body is func.body else func.with_(body=body)

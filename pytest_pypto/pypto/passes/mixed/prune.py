@@ -126,6 +126,16 @@ def _branch_versions(stmt: s.IfStmt, earlier: dict[e.Var, e.Expr]) -> None:
                 earlier[result] = value
 
 
+class _Rename(IRMutator):
+    """Follows a replacement that is itself replaced (a carry gets a new initial value)."""
+
+    def visit_var(self, op: e.Var) -> e.Expr:
+        at: e.Expr = op
+        while isinstance(at, e.Var) and at in self.var_map:
+            at = self.var_map[at]
+        return at
+
+
 def bind_missing(body: s.Stmt, params: tuple[e.Var, ...], earlier: dict[e.Var, e.Expr], side: Side) -> s.Stmt:
     """Replace names that only the other core defines by the earlier name of the same tensor.
 
@@ -135,7 +145,7 @@ def bind_missing(body: s.Stmt, params: tuple[e.Var, ...], earlier: dict[e.Var, e
     known = set(params)
     for stmt in walk_stmts(body):
         known.update(defs_of(stmt))
-    mutator = IRMutator()
+    mutator = _Rename()
     for stmt in s.stmts_of(body):
         for var in all_uses(stmt):
             if var not in known and var not in mutator.var_map:
