@@ -17,9 +17,7 @@ from ...ir.program import Function
 from ...ir.types import TensorType, TileType, TileView, implicit_tile_view
 from ..device_ir import (
     WRITE_TARGET,
-    KernelError,
     body_like,
-    kernel_error,
     nested_bodies,
     op_assign,
     op_call,
@@ -59,29 +57,20 @@ def _other(side: Side) -> Side:
     return Side.VECTOR if side is Side.CUBE else Side.CUBE
 
 
-def _unordered(before: _Access, access: _Access) -> KernelError:
-    first, then = ("written" if x.write else "read" for x in (before, access))
-    return kernel_error(
-        f"'{access.root.name_hint}' is {first} by one core inside a loop or branch and then {then} by the other core, "
-        "and nothing orders the two; put them into two scopes",
-        access.stmt.span,
-    )
-
-
 class _Line:
-    """One list of statements while it is read: what is still unordered, and the tokens to add."""
+    """One list of statements while it is read: what is still unordered."""
 
     def __init__(self, tokens: _Tokens, stmts: tuple[s.Stmt, ...]) -> None:
-        self._maker = tokens
+        self._tokens = tokens
         self._stmts = stmts
-        self.tokens: dict[int, s.Stmt] = {}
         self.summary = _Summary()
         self._open: list[tuple[int, _Access]] = []
 
     def take(self, i: int, part: _Summary) -> None:
         """The next statement."""
+        windows = self._tokens.windows
         for access in part.entry:
-            self._order(access, lambda before, now: now.write and self._maker.windows.apart(before.window, now.window))
+            self._order(access, lambda before, now: now.write and windows.apart(before.window, now.window))
             if _other(access.side) not in self.summary.crossed:
                 self.summary.entry.append(access)
         self._open = [(k, a) for k, a in self._open if a.side not in part.crossed]
@@ -90,7 +79,7 @@ class _Line:
 
     def next_turn(self, loop: Loop) -> None:
         """The statements come again: what is at their start must wait for what is at their end."""
-        windows = self._maker.windows
+        windows = self._tokens.windows
         for access in list(self.summary.entry):
             self._order(access, lambda before, now: windows.apart_in_turns(before.window, now.window, loop))
 
@@ -100,18 +89,21 @@ class _Line:
         return self.summary
 
     def _order(self, access: _Access, harmless: Callable[[_Access, _Access], bool]) -> None:
-        """Add a token after the last access of the other core that must come before `access`."""
+        """Add tokens after the accesses of the other core that must come before `access`.
+
+        One in this list also orders everything before it; one in a loop or branch may not be reached, and orders
+        itself only.
+        """
         for i, before in reversed(self._open):
             if before.side is access.side or before.root is not access.root or not (before.write or access.write):
                 continue
-            if harmless(before, access):
+            if harmless(before, access) or self._tokens.has(before):
                 continue
-            if before.stmt is not self._stmts[i]:
-                raise _unordered(before, access)
-            self.tokens[i] = self._maker.token(before)
-            self.summary.crossed.add(before.side)
-            self._open = [(k, a) for k, a in self._open if a.side is not before.side or k > i]
-            return
+            self._tokens.add(before)
+            if before.stmt is self._stmts[i]:
+                self.summary.crossed.add(before.side)
+                self._open = [(k, a) for k, a in self._open if a.side is not before.side or k > i]
+                return
 
 
 class _Tokens:
@@ -121,6 +113,26 @@ class _Tokens:
         self.earlier = tensor_versions(func.body)
         self.mode = func.split.value if func.split is not None else 0
         self.windows = Windows(func.body)
+        self._made: dict[int, s.Stmt] = {}
+        """`id()` of a statement -> the token that follows it."""
+
+    def has(self, access: _Access) -> bool:
+        """True when a token follows an access."""
+        return id(access.stmt) in self._made
+
+    def add(self, access: _Access) -> None:
+        """Let a token follow an access."""
+        self._made[id(access.stmt)] = self._token(access)
+
+    def insert(self, body: s.Stmt) -> s.Stmt:
+        """The body with the tokens."""
+        made: list[s.Stmt] = []
+        for stmt in s.stmts_of(body):
+            bodies = nested_bodies(stmt)
+            made.append(with_bodies(stmt, [self.insert(b) for b in bodies]) if bodies else stmt)
+            if id(stmt) in self._made:
+                made.append(self._made[id(stmt)])
+        return body_like(body, made)
 
     def _root(self, expr: e.Expr) -> e.Var | None:
         while isinstance(expr, e.Var) and expr in self.earlier:
@@ -144,46 +156,36 @@ class _Tokens:
             if root is not None and tile is not None:
                 yield _Access(root, side, True, self.windows.of(call.args[1], tile.shape), call.args[0], stmt)
 
-    def body(self, body: s.Stmt, loop: Loop | None = None) -> tuple[s.Stmt, _Summary]:
-        """The statements with tokens between and after them, and what they do to the order."""
-        stmts = s.stmts_of(body)
-        line = _Line(self, stmts)
-        made: list[s.Stmt] = []
-        for i, stmt in enumerate(stmts):
-            new, part = self._stmt(stmt)
-            made.append(new)
-            line.take(i, part)
+    def read(self, body: s.Stmt, loop: Loop | None = None) -> _Summary:
+        """Find the tokens that a body needs; `loop` is given when the body is run more than once."""
+        line = _Line(self, s.stmts_of(body))
+        for i, stmt in enumerate(s.stmts_of(body)):
+            line.take(i, self._stmt(stmt))
         if loop is not None:
             line.next_turn(loop)
-        tokens = line.tokens
-        if not tokens:
-            return body_like(body, made), line.close()
-        added = [x for i, y in enumerate(made) for x in (y, *([tokens[i]] if i in tokens else []))]
-        return body_like(body, added), line.close()
+        return line.close()
 
-    def _stmt(self, stmt: s.Stmt) -> tuple[s.Stmt, _Summary]:
+    def _stmt(self, stmt: s.Stmt) -> _Summary:
         bodies = nested_bodies(stmt)
         if not bodies:
             crossing = crossing_of(stmt)
             found = list(self._access(stmt))
-            return stmt, _Summary(found, list(found), set() if crossing is None else {crossing.sender})
+            return _Summary(found, list(found), set() if crossing is None else {crossing.sender})
         loop = stmt if isinstance(stmt, (s.ForStmt, s.WhileStmt)) else None
         turns = None if loop is None else turns_of(loop)
-        again = loop if turns is None or len(turns) > 1 else None
-        read = [self.body(b, again) for b in bodies]
-        parts = [part for _, part in read]
+        parts = [self.read(b, loop if turns is None or len(turns) > 1 else None) for b in bodies]
         whole = _Summary([a for p in parts for a in p.entry], [a for p in parts for a in p.open])
         if loop is not None:
             whole.entry, whole.open = self._all_turns(whole.entry, loop), self._all_turns(whole.open, loop)
             whole.crossed = parts[0].crossed if turns else set()
         elif not isinstance(stmt, s.IfStmt) or stmt.else_body is not None:
             whole.crossed = set.intersection(*(p.crossed for p in parts))
-        return with_bodies(stmt, [b for b, _ in read]), whole
+        return whole
 
     def _all_turns(self, accesses: list[_Access], loop: Loop) -> list[_Access]:
         return [replace(a, window=self.windows.after(a.window, loop)) for a in accesses]
 
-    def token(self, before: _Access) -> s.Stmt:
+    def _token(self, before: _Access) -> s.Stmt:
         """A transfer of the tile at hand, from the core of `before` to the other."""
         tile = tile_of(before.tile)
         assert tile is not None
@@ -219,13 +221,11 @@ def _scaled(shape: tuple[e.Expr, ...], axis: int, change) -> tuple[e.Expr, ...]:
 
 
 def add_memory_tokens(func: Function) -> Function:
-    """`func` with a transfer between accesses of one tensor by different cores that nothing else orders.
-
-    Raises:
-        ValueError: the first access lies in a loop or branch, so that no tile is at hand for a token.
-    """
+    """`func` with a transfer between accesses of one tensor by different cores that nothing else orders."""
     affinity = Affinity()
     if affinity.of_body(func.body) is not Side.MIXED:
         return func
-    body, _ = _Tokens(func, affinity).body(func.body)
+    tokens = _Tokens(func, affinity)
+    tokens.read(func.body)
+    body = tokens.insert(func.body)
     return func if body is func.body else func.with_(body=body)
