@@ -211,3 +211,31 @@ def test_tile_in_the_slots_of_a_pipe(tmp_path: Path) -> None:
     result = run(mixed(tmp_path, cube, vector, ["o"], UP_DOWN), eye(), zeros(32, 32))
     found = next(f for f in result.findings if f.kind is FindingKind.OVERLAP)
     assert "inside the slots 0..8191 of pipe 0" in found.message
+
+
+@pytest.mark.parametrize("rows", [32, 17])
+def test_transposed_alias_needs_whole_boxes(rows: int, tmp_path: Path) -> None:
+    """Two handles at one address: with whole boxes the second one is the transpose, else it sees other elements."""
+    k = Kernel("k", [("a", "f32", (64, rows)), ("e", "f32", (64, 32)), ("o", "f32", (rows, 32))], kind="cube")
+    k.tile("m", 64, rows, 0, space="mat")
+    k.load("a", "m", (0, 0), (64, rows))
+    k.tile("t", rows, 64, 0, space="mat", layout=("row_major", "col_major", 512))
+    k.tile("l", rows, 64, 0, space="left")
+    k.op("tmov", ["t"], ["l"])
+    k.tile("me", 64, 32, 1 << 16, space="mat")
+    k.load("e", "me", (0, 0), (64, 32))
+    k.tile("r", 64, 32, 0, space="right")
+    k.op("tmov", ["me"], ["r"])
+    k.tile("c", rows, 32, 0, space="acc")
+    k.op("tmatmul", ["l", "r"], ["c"])
+    k.store("c", "o", (0, 0), (rows, 32))
+    a, e = np.random.default_rng(0).standard_normal((64, rows)).astype(F), np.eye(64, 32, dtype=F)
+    out = zeros(rows, 32)
+    result = run(single(tmp_path, k, ["o"]), a, e, out)
+    if rows == 32:
+        assert result.findings == ()
+        np.testing.assert_allclose(out, a.T[:, :32], rtol=1e-6)
+    else:
+        found = only(result, FindingKind.OVERLAP)
+        assert "written as a tile of another form (64x17)" in found.message
+        assert found.other.line == line_of(tmp_path, "tload")

@@ -48,7 +48,7 @@ def _uniform_read(shadow: Shadow, tile: Tile, states: list[State]) -> set[int] |
         if not isinstance(state.writer, int) or state.undefined is not False:
             return None
         record = shadow.records[state.writer]
-        if record.root != tile.root:
+        if record.root != tile.root or record.form != tile.form:
             return None
         sites.add(record.site)
     return sites
@@ -75,9 +75,23 @@ def _judge(
                     record.site,
                 )
             )
+        elif record.form != tile.form and not record.exempt:
+            faults.append(_other_form(tile, record.form, record.site, intervals(addresses[writer == number], size)))
     if use and holes.any():
         faults.append(_undefined(shadow, tile, addresses, writer, holes))
     return sites, faults, holes if holes.any() else None
+
+
+def _other_form(tile: Tile, form: str, site: int, spots: tuple[tuple[int, int], ...]) -> Fault:
+    return Fault(
+        FindingKind.OVERLAP,
+        f"reads bytes as a {tile.type.rows}x{tile.type.cols} tile that were written as a tile of another form "
+        f"({form or 'whole boxes'}); a boxed tile without whole boxes is stored row by row and cannot be seen under "
+        "another layout: pad its extents to whole boxes, or copy it",
+        tile.space,
+        spots,
+        site,
+    )
 
 
 def _undefined(shadow: Shadow, tile: Tile, addresses: Array, writer: Array, holes: Array) -> Fault:

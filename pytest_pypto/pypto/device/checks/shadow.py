@@ -97,7 +97,7 @@ class Shadow:
 
     def record(self, site: int, tile: Tile, exempt: bool) -> int:
         """The number of the write record of `site` on the buffer of `tile`."""
-        key = Record(site, tile.space, tile.root, exempt)
+        key = Record(site, tile.space, tile.root, exempt, tile.form)
         if key not in self._record_ids:
             self._record_ids[key] = len(self.records)
             self.records.append(key)

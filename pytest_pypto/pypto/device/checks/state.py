@@ -40,13 +40,15 @@ class State:
 class Record:
     """One write site on one tile: `root` is the byte range of the buffer it belongs to.
 
-    `exempt` writes never count as dead stores: scratch, push slots, fills, empty tiles.
+    `exempt` writes never count as dead stores: scratch, push slots, fills, empty tiles. `form` is the dense order of a
+    boxed tile without whole boxes.
     """
 
     site: int
     space: str
     root: tuple[int, int]
     exempt: bool
+    form: str = ""
 
 
 def uniform(size: int, writer: int, undefined: bool) -> State:

@@ -29,7 +29,7 @@ class Tile:
     element numbers) gives access to the elements.
     """
 
-    __slots__ = ("addr", "boxes", "dtype", "flat", "index", "root", "site", "space", "type", "vc", "view", "vr")
+    __slots__ = ("addr", "boxes", "dtype", "flat", "form", "index", "root", "site", "space", "type", "vc", "view", "vr")
 
     space: str
     addr: int
@@ -41,6 +41,7 @@ class Tile:
     boxes: Array | None
     index: Array | None
     flat: Array
+    form: str
     root: tuple[int, int]
     site: int
 
@@ -53,6 +54,7 @@ class Tile:
         self.vr, self.vc, self.site = vr, vc, site
         self.root = (addr, addr + typ.nbytes)
         self.flat = memory
+        self.form = dense_form(typ)
         self.index = None
         self.view, self.boxes = views(memory, addr, typ, self.dtype)
         return self
@@ -159,6 +161,18 @@ class Tile:
             whole(full)
 
         return whole if (rows, cols) == shape else part
+
+
+def dense_form(typ: TileT) -> str:
+    """What identifies the element order of a boxed tile without whole boxes; empty for all other tiles.
+
+    Such a tile is stored dense, so another boxed view of its bytes sees other elements, unless the tile is one line.
+    """
+    if typ.boxed or typ.slayout == "none_box":
+        return ""
+    if 1 in (typ.rows, typ.cols):
+        return f"line of {typ.rows * typ.cols}"
+    return f"{typ.rows}x{typ.cols}"
 
 
 def views(memory: Array, addr: int, typ: TileT, dtype: DType) -> tuple[Array | None, Array | None]:
