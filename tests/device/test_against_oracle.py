@@ -71,6 +71,7 @@ def cases() -> list[Case]:
     found += [Case(f"pl.{n}(a, 1.5, b)") for n in ("addsc", "subsc")]
     found += [Case(f"pl.{n}(a, 3.0)", d) for n in ("add", "sub", "mul", "maximum", "minimum") for d in ("FP32", "FP16")]
     found += [Case(f"pl.{n}(a, 3)", "INT16") for n in ("add", "sub", "mul", "ands", "ors", "shls", "shrs")]
+    found += [Case("pl.tile.divs(a, 3.0)", d) for d in floats] + [Case("pl.tile.divs(a, 3)", "INT16")]
     found += [Case("pl.fmod(a, 1.5)"), Case("pl.tile.rems(a, 1.5, s)", scratch="FP32"), Case("pl.lrelu(a, 0.1)")]
     found += [Case(f"pl.{n}(a)", d) for n in ("exp", "neg", "abs", "relu") for d in ("FP32", "FP16")]
     found += [Case(f"pl.{n}(pl.mul(a, 9.0))") for n in ("sin", "cos")] + [Case("pl.not_(a)", "INT16")]
