@@ -230,6 +230,33 @@ def test_programs_without_an_entry(tmp_path: Path) -> None:
         validate_pass_ir_codegen_results(dumps(tmp_path, a=no_host), {}, {})
 
 
+def test_nothing_to_compare_is_refused(tmp_path: Path) -> None:
+    tensors, expected = case()
+    folder = dumps(tmp_path, a=GOOD)
+    with pytest.raises(ValueError, match="expected is empty: nothing would be compared"):
+        validate_pass_ir_codegen_results(folder, tensors, {}, stream=io.StringIO())
+    validate_pass_ir_codegen_results(folder, tensors, expected, stream=io.StringIO())
+
+
+def test_tensors_that_no_parameter_takes_are_refused(tmp_path: Path) -> None:
+    tensors, expected = case()
+    folder = dumps(tmp_path, a=GOOD)
+    with pytest.raises(ValueError, match="tensors has 'bias', which the entry has no parameter for.*: a, k, out"):
+        validate_pass_ir_codegen_results(folder, {**tensors, "bias": tensors["a"]}, expected, stream=io.StringIO())
+    renamed = {f"{name}__ssa_v0": value for name, value in tensors.items()}
+    validate_pass_ir_codegen_results(folder, renamed, {"out__ssa_v0": expected["out"]}, stream=io.StringIO())
+    with pytest.raises(KeyError, match="Cannot resolve tensor for parameter 'a__ssa_v0'"):
+        validate_pass_ir_codegen_results(folder, {"bias": tensors["a"]}, expected, stream=io.StringIO())
+
+
+def test_a_parameter_of_one_dump_only_is_known(tmp_path: Path) -> None:
+    """A pass may take a parameter away; its value still belongs to the dumps before."""
+    tensors, expected = case()
+    fewer = GOOD.replace(" k__ssa_v0: pl.Scalar[pl.FP32],", "").replace(" k__ssa_v0,", "")
+    folder = dumps(tmp_path, a=GOOD, b=fewer)
+    validate_pass_ir_codegen_results(folder, tensors, expected, stream=io.StringIO())
+
+
 def test_narrow_and_bool_and_empty_tensors_compare() -> None:
     from pytest_pypto.pypto.debug.compare import compare
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -13,7 +13,7 @@ from .compare import Difference, compare, flat_return
 from .emit.function import Options
 from .errors import UnsupportedOpError
 from .runner import namespace_of, script_of
-from .select import argument_key, select_entry_function
+from .select import SSA_SUFFIX_RE, argument_key, select_entry_function
 
 if TYPE_CHECKING:
     import torch
@@ -105,7 +105,8 @@ def validate_pass_ir_codegen_results(
         stream: where to print; standard output by default.
 
     Raises:
-        TypeError, ValueError: wrong arguments, a file that is no dump, a program without entry.
+        TypeError, ValueError: wrong arguments, an empty `expected`, a tensor that is no parameter of the entry, a file
+            that is no dump, a program without entry.
         FileNotFoundError: no such path.
         KeyError: a parameter without a value.
         AssertionError: values that differ, with the file, the key and the first bad pass.
@@ -140,14 +141,18 @@ def check_passes(
 
     Raises:
         KeyError: a parameter without a value.
-        ValueError: a file that does not load, a program without entry, an expected key without a value.
+        ValueError: a file that does not load, a program without entry, nothing to compare, a tensor that no entry
+            has a parameter for, an expected key without a value.
     """
-    results: list[PassResult] = []
     known: dict[tuple[str, str], PassResult] = {}
     loaded: dict[bytes, Any] = {}
-    for file in files:
-        result = _load(file, entry, loaded)
-        results.append(result)
+    results = [_load(file, entry, loaded) for file in files]
+    if not expected:
+        raise ValueError(
+            "expected is empty: nothing would be compared; give the wanted values by parameter name, or as 'return'"
+        )
+    _check_names(results, tensors, entry)
+    for result in results:
         if result.error is None:
             _run(result, known, tensors, expected, (rtol, atol, equal_nan), entry)
         if out is not None:
@@ -178,6 +183,22 @@ def _load(file: Path, entry: str | None, loaded: dict[bytes, Any]) -> PassResult
     except UnsupportedOpError as exc:
         result.error = exc
     return result
+
+
+def _check_names(results: Sequence[PassResult], tensors: Mapping[str, Any], entry: str | None) -> None:
+    """Every parameter has a value, and every value belongs to a parameter of the entry of some dump."""
+    names: dict[str, None] = {}
+    used: set[str] = set()
+    for node in {id(r.node): r.node for r in results if r.node is not None}.values():
+        for param in select_entry_function(node, entry).params:
+            names[SSA_SUFFIX_RE.sub("", param.name_hint)] = None
+            used.add(argument_key(param.name_hint, tensors))
+    unknown = [key for key in tensors if key not in used]
+    if unknown:
+        raise ValueError(
+            f"tensors has {', '.join(map(repr, unknown))}, which the entry has no parameter for; "
+            f"its parameters: {', '.join(names) or 'none'}"
+        )
 
 
 def _run(
