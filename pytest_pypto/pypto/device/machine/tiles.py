@@ -5,7 +5,8 @@ Byte address of element (r, c) of a tile with R rows, C columns, element size e:
 * unboxed: row-major `(r*C + c)*e`, column-major `(c*R + r)*e`;
 * boxed, inner box (br, bc): `(box*br*bc + inside)*e`, where box counts boxes in the order of `blayout`
   and inside counts elements of one box in the order of `slayout`;
-* a tile with a boxed layout that does not consist of whole boxes is stored dense row-major.
+* a tile with a boxed layout that does not consist of whole boxes is stored dense, in the order of `slayout`, so that
+  its transposed view is the same bytes.
 """
 
 from __future__ import annotations
@@ -172,14 +173,14 @@ def dense_form(typ: TileT) -> str:
         return ""
     if 1 in (typ.rows, typ.cols):
         return f"line of {typ.rows * typ.cols}"
-    return f"{typ.rows}x{typ.cols}"
+    return f"{typ.cols}x{typ.rows}" if typ.slayout == "col_major" else f"{typ.rows}x{typ.cols}"
 
 
 def views(memory: Array, addr: int, typ: TileT, dtype: DType) -> tuple[Array | None, Array | None]:
     """(2-D view, None) of a dense tile, (None, 4-D view) of a boxed one."""
     rows, cols, size = typ.rows, typ.cols, dtype.itemsize
     if not typ.boxed:
-        row_major = typ.slayout != "none_box" or typ.blayout == "row_major"
+        row_major = (typ.blayout if typ.slayout == "none_box" else typ.slayout) == "row_major"
         strides = (cols * size, size) if row_major else (size, rows * size)
         return np.ndarray((rows, cols), dtype, memory.data, addr, strides), None
     br, bc = typ.box
