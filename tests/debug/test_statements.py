@@ -10,10 +10,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_pypto.pypto.debug import run_oracle, torch_codegen
+from pytest_pypto.pypto.device.settings import DeviceSettings
 from pytest_pypto.pypto.ir import expr as e
 from pytest_pypto.pypto.ir import stmt as s
 from pytest_pypto.pypto.ir.dtypes import DataType
 from pytest_pypto.pypto.ir.program import Function
+from pytest_pypto.pypto.ir.visitor import walk_stmts
 
 from .build import INDEX, program, run, scalar
 
@@ -191,6 +194,52 @@ def main(self, n: pl.Scalar[pl.INT64]) -> pl.Scalar[pl.INT64]:
 """
     )
     assert [run(p, n) for n in (0, 1, 5)] == [1, 2, 32]
+
+
+ENDLESS = """
+@pl.function
+def main(self, n: pl.Scalar[pl.INT64], x: pl.Tensor[[2, 2], pl.FP32]) -> pl.Scalar[pl.INT64]:
+    c0: pl.Scalar[pl.INT64] = 0
+    for (c, t) in pl.while_(init_values=(c0, x)):
+        pl.cond(c < n)
+        c1, t1 = pl.yield_(c + STEP, pl.add(t, 1.0))
+    return c1
+"""
+
+
+def test_an_endless_while_is_stopped_with_its_place_and_values() -> None:
+    p = program(ENDLESS.replace("STEP", "0"))
+    with pytest.raises(RuntimeError) as caught:
+        run_oracle(p, [5, torch.zeros(2, 2)], while_limit=100)
+    loop = next(x for x in walk_stmts(p.functions["main"].body) if isinstance(x, s.WhileStmt))
+    text = str(caught.value)
+    assert f"the while loop in 'main' ({loop.span}) has made 100 rounds and does not end" in text
+    assert "c = 0" in text
+    assert "n = 5" in text
+    assert "t = tensor[2, 2] of torch.float32 starting with 100.0" in text
+    ends = program(ENDLESS.replace("STEP", "1"))
+    assert run_oracle(ends, [100, torch.zeros(2, 2)], while_limit=100) == 100
+    assert run_oracle(ends, [101, torch.zeros(2, 2)]) == 101
+    with pytest.raises(RuntimeError, match="does not end"):
+        run_oracle(ends, [101, torch.zeros(2, 2)], while_limit=100)
+
+
+def test_a_script_on_its_own_carries_the_limit_of_the_device() -> None:
+    space: dict[str, Any] = {}
+    exec(torch_codegen(program(ENDLESS.replace("STEP", "0"))), space)
+    assert space["_WHILE_LIMIT"] == DeviceSettings().while_limit
+    space["_WHILE_LIMIT"] = 10
+    with pytest.raises(RuntimeError, match=r"\(script line \d+\) has made 10 rounds"):
+        space["main"](5, torch.zeros(2, 2))
+
+
+def test_variables_that_a_while_reassigns_are_shown() -> None:
+    count, other = index("count"), index("other")
+    loop = s.WhileStmt(e.Lt(count, e.index(3), BOOL), (), s.AssignStmt(other, e.index(1)))
+    f = Function("f", [count], [], loop)
+    with pytest.raises(RuntimeError, match=r"in 'f' .* carried values: count = 2\."):
+        run_oracle(f, [2], while_limit=5)
+    run_oracle(f, [3], while_limit=5)
 
 
 def test_break_and_continue() -> None:

@@ -241,7 +241,7 @@ def test_nothing_to_compare_is_refused(tmp_path: Path) -> None:
 def test_tensors_that_no_parameter_takes_are_refused(tmp_path: Path) -> None:
     tensors, expected = case()
     folder = dumps(tmp_path, a=GOOD)
-    with pytest.raises(ValueError, match="tensors has 'bias', which the entry has no parameter for.*: a, k, out"):
+    with pytest.raises(ValueError, match=r"tensors has 'bias', which the entry has no parameter for.*: a, k, out"):
         validate_pass_ir_codegen_results(folder, {**tensors, "bias": tensors["a"]}, expected, stream=io.StringIO())
     renamed = {f"{name}__ssa_v0": value for name, value in tensors.items()}
     validate_pass_ir_codegen_results(folder, renamed, {"out__ssa_v0": expected["out"]}, stream=io.StringIO())

@@ -14,7 +14,7 @@ from pathlib import Path
 
 MODULES = (
     *("regions", "windows", "elements", "layout", "reduce", "products", "masks", "generate", "sorting", "gathering"),
-    *("state", "pipes", "lanes", "blocks", "checks", "tasks"),
+    *("state", "pipes", "lanes", "blocks", "checks", "tasks", "loops"),
 )
 """Helper modules in the order of the preamble; a piece may mention earlier and later ones."""
 

@@ -12,9 +12,9 @@ from ...ir.enums import FunctionType
 from ...ir.program import Function
 from ...ir.span import Span
 from ...ir.types import ScalarType, TensorType, TileType
-from ...ir.visitor import calls_in, collect_def_vars
+from ...ir.visitor import calls_in, collect_def_vars, uses_of
 from ..dtypes import accepted, is_odd, torch_name
-from ..names import NameTable
+from ..names import NameTable, base_name
 from ..ops.table import OP_MAP, OpHandler
 from ..plan.plan import Plan
 from ..plan.regions import declared_partial
@@ -251,17 +251,29 @@ class FunctionWriter:
 
     def _while(self, stmt: s.WhileStmt) -> None:
         converted = self._start_loop(stmt)
+        rounds = self.names.unique("while_rounds")
+        self.lines.add(f"{rounds} = 0")
         outer, self.targets = self.targets, tuple(self.names.of(a) for a in stmt.iter_args)
         if any(is_tensor(c.type) for c in _calls(stmt.condition)):
             with self.lines.block("while True:", stmt.span):
                 with self.lines.block(f"if not {self.exprs.text(stmt.condition)}:"):
                     self.lines.add("break")
+                self._count(rounds, stmt)
                 self.body(stmt.body)
         else:
             with self.lines.block(f"while {_bare(self.exprs.text(stmt.condition))}:", stmt.span):
+                self._count(rounds, stmt)
                 self.body(stmt.body)
         self.targets = outer
         self._end_loop(stmt, converted)
+
+    def _count(self, rounds: str, stmt: s.WhileStmt) -> None:
+        """Count the rounds of a loop that may never end."""
+        self.lines.add(f"{rounds} += 1")
+        shown = {self.names.of(v): base_name(v.name_hint) for v in (*stmt.iter_args, *uses_of(stmt.condition))}
+        carried = "".join(f", {hint!r}, {name}" for name, hint in shown.items())
+        with self.lines.block(f"if {rounds} > _WHILE_LIMIT:"):
+            self.lines.add(f"_endless({self.function.name!r}{carried})", stmt.span)
 
     def _scope(self, stmt: s.ScopeStmt) -> None:
         if isinstance(stmt, s.SpmdScopeStmt):
