@@ -14,6 +14,7 @@ from . import system_ops as system
 from .emitter import Emitter, Handle, tile_type
 from .scalars import scalar
 from .slices import assembles_in_place, emit_assemble, emit_extract, emit_slice
+from .tensors import emit_view
 from .tiles import allocate, set_valid
 from .vector_ops import INSTRUCTIONS, emit_instruction, gather_mask
 
@@ -106,6 +107,7 @@ EITHER: dict[str, MaybeResult] = {
 }
 RESULTS: dict[str, WithResult] = {
     "tile.load": memory.emit_load,
+    "tensor.view": emit_view,
     "tensor.read": memory.emit_tensor_read,
     "tensor.dim": memory.emit_tensor_dim,
     "tile.read": memory.emit_tile_read,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ...ir import extents
 from ...ir.enums import TensorLayout
-from ...ir.expr import Expr, Var, const_value
+from ...ir.expr import Call, Expr, Var, const_value, index
 from ...ir.types import TensorType
 from .emitter import Emitter, TensorArg
 from .scalars import scalar
@@ -85,6 +86,59 @@ def _write_turned(em: Emitter, arg: TensorArg) -> None:
         f"strides = [{em.index(1)}, {pitch}] {{layout = #pto.layout<dn>}} : {tensor_view_text(2, arg.type.dtype)}",
         em.func.span,
     )
+
+
+def emit_view(em: Emitter, call: Call, result: Var) -> None:
+    """`tensor.view`: another `make_tensor_view` of the same argument, with the shape and layout of the result.
+
+    Raises:
+        CodegenError: the viewed tensor is not packed, so its elements are no run of memory in the new shape.
+    """
+    root = em.tensor_shape(call.args[0])
+    type_ = result.type
+    assert isinstance(type_, TensorType)
+    _check_packed(em, root, type_)
+    view = em.result_name(result)
+    shape = [scalar(em, d).name for d in type_.shape]
+    arg = em.roots[result] = TensorArg(root.param, type_, root.pointer, view, used=True)
+    if len(shape) > 1 and layout_of(type_) is TensorLayout.DN:
+        turned = _row_major(em, arg, [*shape[:-2], shape[-1], shape[-2]])
+        strides, kind = [*turned[:-2], turned[-1], turned[-2]], "dn"
+    else:
+        strides, kind = _row_major(em, arg, shape), "nd"
+    em.line(
+        f"{view} = pto.make_tensor_view {arg.pointer}, shape = [{', '.join(shape)}], "
+        f"strides = [{', '.join(strides)}] {{layout = #pto.layout<{kind}>}} : "
+        f"{tensor_view_text(len(shape), type_.dtype)}"
+    )
+
+
+def _check_packed(em: Emitter, root: TensorArg, made: TensorType) -> None:
+    """A view keeps the order of the elements in memory; turning rows and columns goes with a change of layout."""
+    source = root.type
+    stated = source.tensor_view.stride if source.tensor_view is not None else ()
+    turns = layout_of(source) is not layout_of(made)
+    tail = (*source.shape[:-2], source.shape[-1], source.shape[-2]) if turns and len(source.shape) > 1 else source.shape
+    same = layout_of(source) is TensorLayout.ND and (not turns or extents.all_equal(tail, made.shape))
+    if same and (not stated or extents.all_equal(stated, packed_strides(source.shape))):
+        return
+    raise em.fail(
+        f"'{root.param.name_hint}' of type {source} cannot be seen as {made}: only a packed row-major tensor has its "
+        "elements in one run; slice first and reshape on the core, or pass the tensor with the other shape"
+    )
+
+
+def layout_of(type_: TensorType) -> TensorLayout:
+    """The layout of a tensor; row-major when nothing is said."""
+    return type_.tensor_view.layout if type_.tensor_view is not None else TensorLayout.ND
+
+
+def packed_strides(shape: Sequence[Expr]) -> tuple[Expr, ...]:
+    """Strides of a row-major tensor without gaps, in elements."""
+    strides: list[Expr] = [index(1)]
+    for extent in reversed(shape[1:]):
+        strides.insert(0, extents.mul(extent, strides[0]))
+    return tuple(strides)
 
 
 def _row_major(em: Emitter, arg: TensorArg, shape: list[str]) -> list[str]:

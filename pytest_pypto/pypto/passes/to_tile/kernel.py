@@ -155,11 +155,15 @@ class Kernel(IRMutator):
 
     def load_whole(self, source: e.Var, space: MemorySpace, name: str = "") -> e.Var:
         """Load a tensor from its origin, as far as it is valid."""
+        return self.load(self.whole_window(source), space, name or f"{base_name(source.name_hint)}__tile")
+
+    def whole_window(self, source: e.Var) -> Window:
+        """All of a tensor, as far as it is valid."""
         type_ = source.type
         assert isinstance(type_, TensorType)
         zeros = e.make_tuple([0] * len(type_.shape), source.span)
         shape, valid = e.MakeTuple(type_.shape, source.span), e.MakeTuple(type_.valid_shape, source.span)
-        return self.load(Window(source, zeros, shape, valid), space, name or f"{base_name(source.name_hint)}__tile")
+        return Window(source, zeros, shape, valid)
 
     def load(self, window: Window, space: MemorySpace, name: str, span: Span | None = None) -> e.Var:
         """Load a window to Vec or Mat."""

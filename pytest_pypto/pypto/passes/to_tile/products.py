@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from ...ir import expr as e
 from ...ir import stmt as s
-from ...ir.enums import MemorySpace
+from ...ir.dtypes import DataType
+from ...ir.enums import MemorySpace, TensorLayout
 from ...ir.types import TensorType
 from ...ir.visitor import exprs_of, uses_of, walk_stmts
+from .._boxes import has_whole_boxes
 from .._util import base_name
 from .elementwise import tile_type
-from .kernel import Kernel
+from .kernel import Kernel, Window
 from .table import handles
 
 _CUBE = (MemorySpace.Mat, MemorySpace.Left, MemorySpace.Right)
@@ -50,12 +52,63 @@ def _operands(k: Kernel, call: e.Call, first: int) -> tuple[e.Var, e.Var]:
             raise k.fail(
                 f"{call.op.name} of a rank-1 operand cannot be used in a kernel; reshape it to [1, K] or [K, 1]", call
             )
-    left, right = (_operand(k, arg, call) for arg in call.args[first : first + 2])
-    if call.kwargs.get("a_trans"):
-        left = _transposed(k, left, call)
-    if call.kwargs.get("b_trans"):
-        right = _transposed(k, right, call)
-    return left, right
+    left, right = call.args[first : first + 2]
+    turned = (bool(call.kwargs.get("a_trans")), bool(call.kwargs.get("b_trans")))
+    return _factor(k, left, turned[0], call), _factor(k, right, turned[1], call)
+
+
+def _factor(k: Kernel, arg: e.Expr, turned: bool, call: e.Call) -> e.Var:
+    """A factor, with rows and columns exchanged when `turned`.
+
+    Whole boxes in Mat are looked at in the other layout. Other tiles have no fractal form whose bytes could be shared:
+    they are read from a turned view of the memory they come from.
+    """
+    if not turned:
+        return _operand(k, arg, call)
+    window = _memory_of(k, arg)
+    if window is not None and not has_whole_boxes(_last_two(window.shape), _dtype(window.source)):
+        return _load_turned(k, window, call)
+    return _transposed(k, _operand(k, arg, call), call)
+
+
+def _memory_of(k: Kernel, arg: e.Expr) -> Window | None:
+    """The window of unchanged memory that a factor is, if it is one."""
+    value = k.value(arg)
+    if isinstance(value, e.Var) and isinstance(value.type, TensorType):
+        return k.whole_window(value)
+    window = k.windows.get(value) if isinstance(value, e.Var) else None
+    if window is None or k.facts.roots.of(window.source) in k.facts.written:
+        return None
+    return window if _layout(window.source) is TensorLayout.ND else None
+
+
+def _layout(tensor: e.Var) -> TensorLayout:
+    view = tensor.type.tensor_view if isinstance(tensor.type, TensorType) else None
+    return TensorLayout.ND if view is None else view.layout
+
+
+def _dtype(tensor: e.Var) -> DataType:
+    assert isinstance(tensor.type, TensorType)
+    return tensor.type.dtype
+
+
+def _last_two(shape: e.MakeTuple) -> tuple[e.Expr, ...]:
+    return shape.elements[-2:]
+
+
+def _load_turned(k: Kernel, window: Window, call: e.Call) -> e.Var:
+    """Load a window of the memory seen with its last two axes exchanged."""
+    source = window.source
+    layout = {"layout": TensorLayout.DN}
+    view = k.emit("tensor.view", [source], layout, name=f"{base_name(source.name_hint)}_dn", span=call.span)
+    offset, shape, valid = (_swapped(t) for t in (window.offset, window.shape, window.valid))
+    turned = Window(view, offset, shape, valid, window.clamp)
+    return k.load(turned, MemorySpace.Mat, f"{base_name(source.name_hint)}_mat_t", call.span)
+
+
+def _swapped(values: e.MakeTuple) -> e.MakeTuple:
+    *lead, rows, cols = values.elements
+    return e.MakeTuple((*lead, cols, rows), values.span)
 
 
 def _operand(k: Kernel, arg: e.Expr, call: e.Call) -> e.Var:
