@@ -35,10 +35,25 @@ def _binary(space: str, name: str) -> Handler:
 
     def call(bound: Bound, span: Span) -> e.Expr:
         scalar = kind_of(bound["rhs"]) == "scalar"
-        op = twin if scalar and find_op(twin) is not None else f"{space}.{name}"
-        return plain(op, bound, span)
+        if scalar and find_op(twin) is not None:
+            return plain(twin, without_precision(twin, bound), span)
+        return plain(f"{space}.{name}", bound, span)
 
     return call
+
+
+def without_precision(op: str, bound: Bound) -> Bound:
+    """Drop `high_precision=False`, which operators with a scalar on the right do not have.
+
+    Raises:
+        TypeError: the argument asks for something.
+    """
+    if bound.get("high_precision"):
+        raise TypeError(
+            f"high_precision=True is for two tensors or tiles, but '{op}' has a scalar on the right; leave it out, or "
+            "divide by pl.full(shape, dtype=..., value=...)"
+        )
+    return {k: v for k, v in bound.items() if k != "high_precision"}
 
 
 def _renamed(op: str) -> Handler:

@@ -107,7 +107,7 @@ def _unified(name: str, bound: Bound, span: Span) -> e.Expr:
     if word in level.TWINS and kind_of(bound["rhs"]) == "scalar":
         twin = f"{where}.{level.TWINS[word]}"
         if find_op(twin) is not None:
-            return plain(twin, rest, span)
+            return plain(twin, level.without_precision(twin, rest), span)
     special = level.HANDLERS.get(f"{where}.{name}")
     if special is not None and name not in level.TWINS and word not in level.TWINS:
         return special(rest, span)
