@@ -63,6 +63,11 @@ def test_missing_cast_becomes_a_chain_in_the_same_mode():
     assert casts_of(LegalizeTileCast().apply(cast("FP16", "BF16", "floor"))) == [("fp32", 3), ("bfloat16", 3)]
 
 
+def test_of_equally_long_chains_the_one_over_floats_is_taken():
+    """Over INT32, 25.5 would become 26."""
+    assert casts_of(LegalizeTileCast().apply(cast("BF16", "FP16", "rint"))) == [("fp32", 1), ("fp16", 1)]
+
+
 def test_the_other_architecture_needs_another_chain():
     backend.reset_for_testing()
     backend.set_backend_type(backend.BackendType.Ascend950)

@@ -81,7 +81,10 @@ class _Chains(IRMutator):
 
 @cache
 def conversion_path(backend: object, source: DataType, target: DataType) -> tuple[DataType, ...] | None:
-    """The types after each step of the shortest chain from `source` to `target`; None when there is none."""
+    """The types after each step of the shortest chain from `source` to `target`; None when there is none.
+
+    Of chains of one length the one that loses least is taken: over floats, and over wider types, first.
+    """
     handler = current_handler()
     assert handler is not None
     assert handler.backend_type is backend
@@ -89,7 +92,7 @@ def conversion_path(backend: object, source: DataType, target: DataType) -> tupl
     seen = {source}
     while queue:
         at, path = queue.popleft()
-        for following in sorted(handler.casts.get(at, ()), key=lambda t: (t is not target, t.code())):
+        for following in sorted(handler.casts.get(at, ()), key=lambda t: (not t.is_float(), -t.get_bit(), t.code())):
             if following is target:
                 return (*path, following)
             if following not in seen:
