@@ -6,13 +6,13 @@ Nothing here imports torch, numpy or PyPTO before a test asks for a fixture that
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_pypto import hookspec, known, markers, options, selection, toolchain
+from pytest_pypto import claimed, hookspec, known, markers, options, selection, toolchain
 from pytest_pypto.collector import ReportCollector, Totals
 from pytest_pypto.global_state import GlobalState
 from pytest_pypto.selection import Variant
@@ -171,6 +171,25 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     state_of(item.config).process.after_test()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    if not claimed.concerns(item):
+        yield
+        return
+    with claimed.claiming(item):
+        yield
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    outcome: Any = yield
+    if outcome.excinfo is None and claimed.concerns(item):
+        try:
+            claimed.finish(item)
+        except BaseException as exc:
+            outcome.force_exception(exc)
 
 
 # ---------------------------------------------------------------------------------------------------------------

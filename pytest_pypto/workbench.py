@@ -5,17 +5,18 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_pypto.check.tolerance import Source
+from pytest_pypto.harness import claims
 from pytest_pypto.harness import run as harness
 from pytest_pypto.harness.cache import CompileCache, GoldenCache, assembler_options, changed_config
 from pytest_pypto.harness.case import Case
 from pytest_pypto.harness.device import run_device
-from pytest_pypto.harness.direction import direction_finding
 from pytest_pypto.harness.errors import CannotRun, CaseError
 from pytest_pypto.harness.golden import Golden
 from pytest_pypto.harness.inputs import Inputs, checked_inputs, make_inputs
@@ -23,7 +24,7 @@ from pytest_pypto.harness.oracle import Run, script_of
 from pytest_pypto.harness.signature import signature_of
 from pytest_pypto.harness.stages import program_of, stages_of
 from pytest_pypto.harness.store import Store
-from pytest_pypto.known import failing_in
+from pytest_pypto.known import PHASES, failing_in
 from pytest_pypto.markers import MarkerError, tolerance_of
 from pytest_pypto.options import Settings
 from pytest_pypto.repeat import repeat_command
@@ -102,10 +103,11 @@ class Workbench:
             if samples:
                 pytest.fail("pypto: pypto_compile takes sample arguments for @pl.jit kernels only", pytrace=False)
             with failing_in(self.item, "compile"):
-                return self.tools.compiles.compile(program, {**config.compile_kwargs(), **assembler_options()})
+                made = self.tools.compiles.compile(program, {**config.compile_kwargs(), **assembler_options()})
+            return self._noted(made)
         if hasattr(program, "compile"):
             with failing_in(self.item, "compile"):
-                return program.compile(*samples, config=config)
+                return self._noted(program.compile(*samples, config=config))
         pytest.fail(
             f"pypto: pypto_compile takes a @pl.program or a @pl.jit kernel, got {type(program).__name__}",
             pytrace=False,
@@ -139,7 +141,7 @@ class Workbench:
         __tracebackhide__ = True
         with plain_failures():
             ready = self._ready(program, inputs)
-            self._crossing(program)
+            self._claims(program)
             with failing_in(self.item, "oracle"):
                 return script_of(self._stage(program, after)).run(ready)
 
@@ -167,7 +169,7 @@ class Workbench:
         __tracebackhide__ = True
         with plain_failures():
             ready = self._ready(compiled, inputs)
-            self._crossing(compiled)
+            self._claims(compiled)
             with failing_in(self.item, "device"):
                 run, findings = run_device(
                     Case(
@@ -215,6 +217,7 @@ class Workbench:
                 name=self.item.nodeid,
                 split=self.variant.split or "NONE",
                 direction=self.variant.direction,
+                split_claimed=bool(self.variant.split),
                 config=self.config,
                 sources=self._sources(compiled),
                 comparator=self._comparator,
@@ -242,12 +245,39 @@ class Workbench:
                 return stage.program
         raise CaseError(f"no pass is called {after!r}; the stages are {', '.join(s.name for s in stages)}")
 
-    def _crossing(self, compiled: Any) -> None:
-        if self.variant.direction and not hasattr(compiled, "functions"):
-            last = stages_of(compiled, self.platform)[-1].program
-            finding = direction_finding(last, self.variant.direction)
-            if finding is not None:
-                raise CaseError(finding.message)
+    def _noted(self, compiled: Any) -> Any:
+        claim = claims.current()
+        claim.compiled.append(compiled)
+        claim.last_word = partial(self.finish, claim)
+        return compiled
+
+    def _claims(self, compiled: Any) -> None:
+        claim = claims.current()
+        claim.checks += 1
+        if claim and not hasattr(compiled, "functions"):
+            self._keeps(claim, compiled)
+
+    def _keeps(self, claim: claims.Claim, compiled: Any) -> None:
+        for finding in claim.findings(stages_of(compiled, self.platform)[-1].program):
+            raise CaseError(finding.message)
+
+    def finish(self, claim: claims.Claim) -> None:
+        """At the end of a test that passed and checked nothing: hold what it compiled to its claim.
+
+        Raises:
+            Failed: no compiled program keeps the claim.
+        """
+        problem: CaseError | None = None
+        with plain_failures():
+            for compiled in claim.compiled:
+                try:
+                    return self._keeps(claim, compiled)
+                except CaseError as exc:
+                    problem = problem or exc
+                except CannotRun:
+                    return None
+            if problem is not None:
+                raise problem
 
     def _sources(self, compiled: Any) -> dict[str, list[Source]]:
         """Everything but the argument that may set a tolerance."""
@@ -285,7 +315,7 @@ class Workbench:
         self._record(verdict)
         self.item.config.hook.pytest_pypto_verdict(item=self.item, verdict=verdict)
         if not verdict.passed:
-            with failing_in(self.item, verdict.failed_layers[0].layer):
+            with failing_in(self.item, phase_named(verdict.failed_layers[0].layer)):
                 pytest.fail(render(verdict, colour=coloured(self.item.config)), pytrace=False)
         with plain_failures():
             return harness.demanded(verdict)
@@ -309,6 +339,11 @@ class Workbench:
             note(("pypto.not_run", "; ".join(missing)))
         if not verdict.passed:
             note(("pypto.verdict", verdict.to_json()))
+
+
+def phase_named(layer: str) -> str:
+    """Phase of a failed layer for the file of known failures; a claim of the test is the test's own."""
+    return layer if layer in PHASES else "test"
 
 
 def coloured(config: pytest.Config) -> bool:

@@ -34,6 +34,7 @@ class Case:
         platform: platform id the device layer runs on.
         name: for reports.
         split, direction: names; a direction other than "" is checked against the lowered program.
+        split_claimed: whether the split is checked against the lowered program, too.
         config: the `RunConfig` for the device, None for the artifact's own.
         sources: where tolerances may come from, strongest first; per output under its name, for all under "".
         equal_nan: whether NaN on both sides counts as equal.
@@ -57,6 +58,7 @@ class Case:
     comparator: Comparator | None = None
     sanitize: bool = True
     device: Mapping[str, Any] = field(default_factory=dict)
+    split_claimed: bool = False
 
     @property
     def signature(self) -> Signature:

@@ -124,7 +124,7 @@ def _data(case: Case, folder: Path) -> None:
     golden = {"expected": dict(case.golden.expected), "returned": case.golden.returned, "name": case.golden.name}
     torch.save(golden, folder / "golden.pt")
     options = {"platform": case.platform, "split": case.split, "direction": case.direction, "equal_nan": case.equal_nan}
-    options |= _numbers(case)
+    options |= {"split_claimed": case.split_claimed} | _numbers(case)
     (folder / "repeat.py").write_text(SCRIPT.format(options=options), encoding="utf-8")
 
 

@@ -59,6 +59,8 @@ class Value:
     place: str = ""
     slots: bool = False
     var: Any = None
+    via: frozenset[Value] = frozenset()
+    """Values of which this one updated a part, through a view."""
 
     def overlaps(self, other: Value) -> bool:
         """Whether the two share a byte."""
@@ -159,7 +161,15 @@ class FunctionChecker:
             self.roots[key(stmt.var)] = self.roots[key(args[0])]
             self._view(stmt.var, args[0], name)
         else:
-            self._define(stmt.var, where(stmt))
+            value = self._define(stmt.var, where(stmt))
+            position = in_place_operand(name or "")
+            if value is not None and position is not None and len(args) > position:
+                value.via = self._parents(args[position])
+
+    def _parents(self, target: Any) -> frozenset[Value]:
+        """What an operator changes besides the variable that it updates."""
+        made = self.made.get(key(target))
+        return frozenset(self._used(target)) if made is None else made.via
 
     def _reserve(self, stmt: Any) -> None:
         kwargs = dict(stmt.value.kwargs)
@@ -248,8 +258,7 @@ class FunctionChecker:
         name, args = call_of(stmt.value)
         position = in_place_operand(name or "")
         target = args[position] if position is not None and len(args) > position else None
-        through = set(self._used(target)) if target is not None and key(target) not in self.made else set()
-        for other in live - {value} - through:
+        for other in live - {value} - value.via:
             if value.overlaps(other) and not (value.slots and other.slots and value.base == other.base):
                 self._clobbered(value, other, name)
         self._operands(name or "", args, value, target, live)

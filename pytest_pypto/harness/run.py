@@ -12,7 +12,7 @@ from pytest_pypto.check.tolerance import Source, checked
 from pytest_pypto.harness import device as device_layer
 from pytest_pypto.harness import layers as ir_layers
 from pytest_pypto.harness.case import Accumulation, Case, make_case, not_compared
-from pytest_pypto.harness.direction import direction_finding
+from pytest_pypto.harness.claims import Claim, current
 from pytest_pypto.harness.errors import CannotRun, CaseError, CheckFailed
 from pytest_pypto.harness.facts import facts_of
 from pytest_pypto.harness.golden import Golden, compute_golden
@@ -64,15 +64,20 @@ class _Session:
             return device_layer.device(self.case, self.facts)
         return getattr(ir_layers, name)(self.case, self.stages, self.facts)  # type: ignore[no-any-return]
 
-    def direction(self) -> LayerResult | None:
-        """A failed result when the lowered program does not cross the way the test claims."""
+    def claims(self) -> tuple[LayerResult, ...]:
+        """Failed results where the lowered program is not what the test claims of it."""
+        claim = claim_of(self.case)
         try:
-            finding = direction_finding(self.stages[-1].program, self.case.direction)
+            return claim.results(self.stages[-1].program) if claim else ()
         except CannotRun:
-            return None
-        if finding is None:
-            return None
-        return LayerResult("direction", "failed", finding.message, findings=(finding,))
+            return ()
+
+
+def claim_of(case: Case) -> Claim:
+    """What the case claims, or the running test."""
+    outer = current()
+    outer.checks += 1
+    return Claim((case.split if case.split_claimed else "") or outer.split, case.direction or outer.direction)
 
 
 def run_case(case: Case) -> Verdict:
@@ -82,10 +87,7 @@ def run_case(case: Case) -> Verdict:
         CaseError: the test itself is wrong.
     """
     session = _Session(case)
-    results: list[LayerResult] = []
-    crossed = session.direction() if case.direction else None
-    if crossed is not None:
-        results.append(crossed)
+    results = list(session.claims())
     for name in LAYERS:
         if name in case.layers:
             results.append(_timed(session, name))
@@ -251,8 +253,15 @@ def _without_numbers(layer: str, compiled: Any, platform: str | None) -> LayerRe
     try:
         stages = stages_of(compiled, where)
         result = ir_layers.roundtrip(stages) if layer == "roundtrip" else ir_layers.memory(stages, where)
+        claimed = _claimed(stages)
     except CannotRun as exc:
-        result = LayerResult(layer, "not run", str(exc))
+        result, claimed = LayerResult(layer, "not run", str(exc)), ()
     result = dataclasses.replace(result, seconds=time.perf_counter() - start)
-    demanded(Verdict(getattr(program_of(compiled), "name", ""), where, (result,)))
+    demanded(Verdict(getattr(program_of(compiled), "name", ""), where, (*claimed, result)))
     return result
+
+
+def _claimed(stages: tuple[Stage, ...]) -> tuple[LayerResult, ...]:
+    claim = current()
+    claim.checks += 1
+    return claim.results(stages[-1].program) if claim else ()

@@ -17,6 +17,7 @@ WORDS = {
     "memory": "addresses, lifetimes, capacities",
     "device": "artifact on the device against golden",
     "direction": "tiles cross the way the test claims",
+    "split": "functions are split the way the test claims",
 }
 
 

@@ -111,7 +111,7 @@ def test_values_may_be_members_names_or_one_list(pytester: pytest.Pytester) -> N
             assert isinstance(pypto_split, pl.SplitMode) and isinstance(pypto_direction, Direction)
         """
     )
-    result = pytester.runpytest("-v")
+    result = pytester.runpytest("-v", "-Wignore")
     result.assert_outcomes(passed=4)
     assert [line.split("[")[1].split("]")[0] for line in result.outlines if "::test_it" in line] == [
         "UP_DOWN-C2V",

@@ -1,0 +1,64 @@
+"""Around each marked test: its claim is open while it runs, and a test that passes without any check is told so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_pypto.selection import variant_of
+
+if TYPE_CHECKING:
+    pass
+
+CHECK_FIXTURE = "pypto_check"
+FORGOTTEN = "{test} asked for pypto_check and passed without calling it: nothing was checked; call pypto_check(...)"
+UNPROVEN = (
+    "{test} is marked with {claim} and passed, but it ran and compiled nothing through the fixtures, so the marker "
+    "says nothing; check a program, or remove the marker"
+)
+
+
+class PytestPyptoWarning(pytest.PytestWarning):
+    """A test that passed proves less than it seems to."""
+
+
+_CLAIM = pytest.StashKey["Claim"]()
+
+
+def concerns(item: pytest.Item) -> bool:
+    """Whether a test makes a claim, or promises a check."""
+    variant = variant_of(item)
+    marked = variant is not None and bool(variant.split or variant.direction)
+    return marked or CHECK_FIXTURE in getattr(item, "fixturenames", ())
+
+
+@contextmanager
+def claiming(item: pytest.Item) -> Iterator[None]:
+    """Hold everything that is checked inside to the markers of a test."""
+    from pytest_pypto.harness import claims
+
+    variant = variant_of(item)
+    claim = claims.Claim(variant.split, variant.direction) if variant is not None else claims.Claim()
+    item.stash[_CLAIM] = claim
+    with claims.claiming(claim):
+        yield
+
+
+def finish(item: pytest.Item) -> None:
+    """After a test that passed: warn when it checked nothing, and fail when what it compiled breaks its claim.
+
+    Raises:
+        Failed: no compiled program keeps the claim.
+    """
+    claim = item.stash.get(_CLAIM, None)
+    if claim is None or claim.checks:
+        return
+    if claim and claim.last_word is not None:
+        claim.last_word()
+    if CHECK_FIXTURE in getattr(item, "fixturenames", ()):
+        item.warn(PytestPyptoWarning(FORGOTTEN.format(test=item.nodeid)))
+    elif claim and claim.last_word is None:
+        item.warn(PytestPyptoWarning(UNPROVEN.format(test=item.nodeid, claim=claim)))
