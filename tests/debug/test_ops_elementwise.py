@@ -213,6 +213,15 @@ def test_three_operands(dtype: DataType, ragged: bool) -> None:
         checked("tile.subsc", [x, two, z], (a - NUMPY[dtype](2)) - c, dtype, ragged)
 
 
+@pytest.mark.parametrize("dtype", [DataType.FP16, DataType.BF16], ids=str)
+def test_three_narrow_operands_are_rounded_once(dtype: DataType) -> None:
+    a, b, c = (sample(SHAPE, dtype, 19 + k) for k in range(3))
+    x, y, z = (operand("tile", v, dtype, False) for v in (a, b, c))
+    with np.errstate(all="ignore"):
+        checked("tile.subc", [x, y, z], rounded(wide(a) - wide(b) - wide(c), dtype), dtype, False)
+        checked("tile.addsc", [x, e.ConstFloat(2.0, dtype), z], rounded(wide(a) + 2 + wide(c), dtype), dtype, False)
+
+
 @pytest.mark.parametrize("ragged", [False, True])
 @pytest.mark.parametrize("dtype", [DataType.FP32, DataType.FP16], ids=str)
 def test_activations(dtype: DataType, ragged: bool) -> None:

@@ -188,8 +188,13 @@ def _prelu(site: Site) -> str:
 
 def _three(first: str, second: str, scalar: bool) -> Emit:
     def emit(site: Site) -> str:
+        a, c = site.typed(0, site.out), site.typed(2, site.out)
         b = as_element(site, 1, site.out) if scalar else site.typed(1, site.out)
-        return settle(f"({site.typed(0, site.out)} {first} {b} {second} {site.typed(2, site.out)})", site.out)
+        if site.out in (DataType.FP16, DataType.BF16):
+            # One operator rounds once.
+            wide = f"({a}.float() {first} {b}{'' if scalar else '.float()'} {second} {c}.float())"
+            return f"{wide}.to({torch_name(site.out)})"
+        return settle(f"({a} {first} {b} {second} {c})", site.out)
 
     return emit
 
