@@ -116,7 +116,8 @@ def _single(
         _raise(failures, files, program)
     if not options.compile_only:
         files[CONFIG_NAME] = kernel_config_text(kernel_config(program, entry, sources, options.runtime))
-    files[META_NAME] = _meta(entry, handler, platform, source)
+    executed = [f for f in files if f.startswith("kernels/") or f == f"orchestration/{entry.name}.py"]
+    files[META_NAME] = _meta(entry, handler, platform, source, executed)
     return files
 
 
@@ -129,9 +130,9 @@ def _raise(failures: list[CodegenError], files: Mapping[str, str], program: Prog
     )
 
 
-def _meta(entry: Function, handler: Handler, platform: str, source: Program | None) -> str:
+def _meta(entry: Function, handler: Handler, platform: str, source: Program | None, executed: list[str]) -> str:
     declared = signature_of(entry, source)
-    return meta_text(param_infos(declared), len(declared.return_types), platform, handler.backend_type.name)
+    return meta_text(param_infos(declared), len(declared.return_types), platform, handler.backend_type.name, executed)
 
 
 def signature_of(entry: Function, source: Program | None) -> Function:

@@ -22,8 +22,10 @@ ENTRY_SYMBOL = "aicpu_orchestration_entry"
 _SIGNATURE = {ParamDirection.In: "IN", ParamDirection.Out: "OUT", ParamDirection.InOut: "INOUT"}
 
 
-def meta_text(params: Sequence[ParamInfo], num_return_types: int, platform: str, backend_type: str) -> str:
-    """The text of `compiled_meta.json`."""
+def meta_text(
+    params: Sequence[ParamInfo], num_return_types: int, platform: str, backend_type: str, files: Sequence[str] = ()
+) -> str:
+    """The text of `compiled_meta.json`; `files` are the kernels and the host program, relative to its directory."""
     data = {
         "schema": SCHEMA,
         "params": [
@@ -38,6 +40,7 @@ def meta_text(params: Sequence[ParamInfo], num_return_types: int, platform: str,
         "num_return_types": num_return_types,
         "platform": platform,
         "backend_type": backend_type,
+        "files": sorted(files),
     }
     return json.dumps(data, indent=2) + "\n"
 

@@ -115,7 +115,29 @@ def load(path: Path, read_host: Callable[[Artifact], Any]) -> Artifact:
     return found
 
 
+def missing_files(path: Path) -> list[str]:
+    """Kernels and host program that the metadata of an artifact list and the directory lacks.
+
+    Artifacts of other compilers have no list; nothing is missing there. The contents are not compared: an edited
+    kernel is executed as it is.
+
+    Raises:
+        DeviceError: damaged metadata.
+    """
+    listed = _meta(path).get("files", [])
+    if not isinstance(listed, list) or not all(isinstance(f, str) for f in listed):
+        raise DeviceError("damaged metadata: files must be a list of relative paths", file="compiled_meta.json")
+    return [f for f in listed if not (path / f).is_file()]
+
+
 def _read(path: Path) -> Artifact:
+    missing = missing_files(path)
+    if missing:
+        raise DeviceError(
+            f"the artifact is incomplete, missing: {', '.join(missing)}; recompile via ir.compile(), or put the "
+            "files back",
+            file=str(path),
+        )
     files = sorted((path / "kernels").glob("**/*.pto")) or sorted((path / "ptoas").glob("*.pto"))
     kernels: dict[str, tuple[Func, Module]] = {}
     arch: dict[str, str] = {}

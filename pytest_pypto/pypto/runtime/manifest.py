@@ -61,7 +61,10 @@ def check_artifact(directory: Path) -> None:
 
     Raises:
         FileNotFoundError: something is missing; the text says what.
+        DeviceError: damaged metadata.
     """
+    from ..device.artifact import missing_files
+
     host = sorted(directory.glob("orchestration/*.py"))
     dumps = sorted(directory.glob("passes_dump/[0-9][0-9]_*.py"))
     if not host and not dumps:
@@ -69,4 +72,10 @@ def check_artifact(directory: Path) -> None:
         raise FileNotFoundError(
             f"Cannot execute PyPTO artifact '{directory}': it is not {what} (no orchestration/<entry>.py and no "
             "passes_dump/); pass the output_dir of a compiled program, or compile again"
+        )
+    missing = missing_files(directory)
+    if missing:
+        raise FileNotFoundError(
+            f"Cannot execute PyPTO artifact '{directory}': it is incomplete, missing: {', '.join(missing)}; "
+            "recompile via ir.compile(), or put the files back"
         )
