@@ -171,13 +171,24 @@ def test_dumps_are_written_when_asked(tmp_path: Path, value: object, there: bool
 
 def test_a_second_build_in_one_directory_leaves_no_dump_of_the_first(tmp_path: Path) -> None:
     ir.compile(HostSum, output_dir=tmp_path)
-    stale = tmp_path / "passes_dump" / "98_after_Something.py"
-    stale.write_text("stale")
-    (tmp_path / "passes_dump" / "notes.txt").write_text("mine")
+    dumps = tmp_path / "passes_dump"
+    stale = [dumps / name for name in ("98_after_Something.py", "98_after_Something.log", "99_after_Own-Pass.py")]
+    for path in stale:
+        path.write_text("stale")
+    mine = [dumps / name for name in ("notes.txt", "12_mine.py", "after_hours.log")]
+    for path in mine:
+        path.write_text("mine")
     ir.compile(AddOne, output_dir=tmp_path)
-    assert not stale.exists()
-    assert (tmp_path / "passes_dump" / "notes.txt").exists()
+    assert not any(path.exists() for path in stale)
+    assert [path.read_text() for path in mine] == ["mine"] * 3
     assert ir.CompiledProgram.from_dir(tmp_path).param_names == ["x", "out"]
+
+
+def test_a_build_without_dumps_leaves_none_of_the_one_before(tmp_path: Path) -> None:
+    ir.compile(HostSum, output_dir=tmp_path)
+    assert (tmp_path / "passes_dump" / "00_frontend.py").is_file()
+    ir.compile(AddOne, output_dir=tmp_path, dump_passes=False)
+    assert not (tmp_path / "passes_dump").exists()
 
 
 def test_a_failed_build_leaves_no_sidecar_of_the_one_before(tmp_path: Path) -> None:

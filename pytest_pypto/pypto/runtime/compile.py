@@ -37,7 +37,7 @@ from .distributed import DistributedConfig
 from .platforms import ExecutionMode, parse_platform, platform_name
 
 _log = logging.getLogger("pypto.compile")
-_DUMP = re.compile(r"\d\d_\w+\.(py|log)$")
+_DUMP = re.compile(r"(00_frontend|\d\d+_after_.+)\.(py|log)")
 _MARKERS = (META_NAME, CONFIG_NAME, "distributed_meta.json", "orchestration/host_orch.py")
 _told: set[str] = set()
 
