@@ -7,11 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pypto.backend as backend
+import pypto.debug as debug
 import pypto.language as pl
 import pypto.language.distributed as pld
 import pytest
 from pypto import ir
 from pypto.language.parser import diagnostics
+from pypto.pypto_core import passes
 
 from ..kit import SPEC, needs_spec
 
@@ -29,12 +32,17 @@ MODULES = {
     "pypto.language.adir": pl.adir,
     "pypto.language.optimizations": pl.optimizations,
     "pypto.ir": ir,
+    "pypto.backend": backend,
+    "pypto.debug": debug,
+    "pypto.pypto_core.passes": passes,
 }
 LEFT_OUT = {
     "pypto.language": set(),
     "pypto.language.distributed": {"op", "typing"},
     "pypto.language.parser.diagnostics": set(),
     "pypto.ir": {"comm_layout", "tensor_view_semantics"},
+    "pypto.backend": {"pto_backend"},
+    "pypto.pypto_core.passes": {"l0_tile_chooser", "stmt_dependency_analysis", "verify_tensor_view_canonical"},
 }
 """Names that only the reference's own modules use among themselves."""
 

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any
 
 from .dtypes import BOOL, INDEX, INT64, DataType
-from .enums import ArgDirection
+from .enums import ArgDirection, MemorySpace
 from .expr_base import Expr, GlobalVar, IRNode, Node, Number, Op
 from .scalar_expr import (
     BINARY_CLASSES,
@@ -139,8 +139,12 @@ class IterArg(Var):
 class MemRef(Var):
     """A piece of memory: `size_` bytes at `byte_offset_` of the allocation `base_`.
 
-    A declared allocation (`pl.MemRef("name", slots=N)`) is pinned: its address is chosen later and `size_` is 0.
-    Built by `memref(...)` in `pypto.ir.memref`, which knows the source spellings.
+    `MemRef(base, byte_offset, size)` is placed memory; `base` is a variable or a name. `MemRef("name", slots=N)` and
+    `MemRef()` declare an allocation: it is pinned, its address is chosen later and `size_` is 0. The older forms
+    `MemRef(address, size, id)` and `MemRef(space, address, size, id)` name the base after space and id.
+
+    Raises:
+        TypeError: other arguments.
     """
 
     base_: Var = field(kw_only=True)
@@ -152,16 +156,25 @@ class MemRef(Var):
 
     def __init__(
         self,
-        base: Var | str,
-        byte_offset: int | Expr = 0,
-        size: int = 0,
-        span: Span = UNKNOWN,
-        is_pinned: bool = False,
+        base: Var | str | MemorySpace | int = "",
+        byte_offset: int | Expr | Span | None = None,
+        size: int | Expr = 0,
+        span: Span | int = UNKNOWN,
+        is_pinned: bool | Span = False,
         slots: int = 1,
         slot: Expr | None = None,
     ) -> None:
         put = object.__setattr__
-        base = base if isinstance(base, Var) else Var(base, PtrType.get(), span)
+        if not isinstance(base, (Var, str)):
+            base, byte_offset, size, span = _numbered(base, byte_offset, size, span, is_pinned)
+            is_pinned = False
+        elif byte_offset is None:
+            byte_offset, is_pinned = 0, True
+        elif isinstance(byte_offset, Span):
+            byte_offset, size, span, slots, is_pinned = 0, 0, byte_offset, size or slots, True
+        if not (isinstance(byte_offset, (int, Expr)) and type(size) is type(slots) is int and isinstance(span, Span)):
+            raise TypeError(_MEMREF_FORMS.format((base, byte_offset, size, span)))
+        base = base if isinstance(base, Var) else Var(str(base), PtrType.get(), span)
         put(self, "name_hint", base.name_hint)
         put(self, "type", MemRefType.get())
         put(self, "span", span)
@@ -197,6 +210,20 @@ class MemRef(Var):
             return False
         at, bt = const_value(a.byte_offset_), const_value(b.byte_offset_)
         return at is None or bt is None or (at < bt + b.size_ and bt < at + a.size_)
+
+
+_MEMREF_FORMS = (
+    'unsupported MemRef arguments {}: write MemRef(base, byte_offset, size) for placed memory, MemRef("name", slots=N) '
+    "for a declared allocation"
+)
+
+
+def _numbered(*given: Any) -> tuple[Any, ...]:
+    """Base, offset, size and span of `MemRef([space,] address, size, id[, span])`."""
+    space, address, size, number, span = given if isinstance(given[0], MemorySpace) else (MemorySpace.DDR, *given[:4])
+    if type(number) is not int:
+        raise TypeError(_MEMREF_FORMS.format(given))
+    return f"mem_{space.name.lower()}_{number}", address, size, span if isinstance(span, Span) else UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, eq=False)

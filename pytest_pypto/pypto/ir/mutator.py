@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -304,18 +305,18 @@ def replace_submit(submit: e.Submit, **changes: Any) -> e.Submit:
     return e.Submit(**({k: getattr(submit, k) for k in _SUBMIT_FIELDS} | changes))
 
 
-def substitute_expr(expr: e.Expr, pairs: list[tuple[e.Var, e.Expr]]) -> e.Expr:
+def substitute_expr(expr: e.Expr, var_map: Sequence[tuple[e.Var, e.Expr]]) -> e.Expr:
     """`expr` with variables replaced."""
     mutator = IRMutator()
-    mutator.var_map.update(pairs)
+    mutator.var_map.update(var_map)
     return mutator.visit_expr(expr)
 
 
-def substitute_stmt(stmt: s.Stmt, pairs: list[tuple[e.Var, e.Expr]]) -> s.Stmt:
-    """`stmt` with variables replaced, in types too."""
+def substitute_stmt(body: s.Stmt, var_map: Sequence[tuple[e.Var, e.Expr]]) -> s.Stmt:
+    """`body` with variables replaced, in types too."""
     mutator = IRMutator()
-    mutator.var_map.update(pairs)
-    return mutator.visit_stmt(stmt)
+    mutator.var_map.update(var_map)
+    return mutator.visit_stmt(body)
 
 
 class _Cloner(IRMutator):

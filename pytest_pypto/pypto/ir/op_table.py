@@ -202,20 +202,20 @@ def all_ops() -> Mapping[str, OpSpec]:
     return _load()
 
 
-def is_op_registered(name: str) -> bool:
-    """True when `name` is an operator of the table."""
-    return find_op(name) is not None
+def is_op_registered(op_name: str) -> bool:
+    """True when `op_name` is an operator of the table."""
+    return find_op(op_name) is not None
 
 
-def get_op(name: str) -> Op:
-    """The operator called `name`.
+def get_op(op_name: str) -> Op:
+    """The operator called `op_name`.
 
     Raises:
         ValueError: no such operator.
     """
-    if find_op(name) is None:
-        raise ValueError(f"Operator '{name}' not found in registry")
-    return Op(name)
+    if find_op(op_name) is None:
+        raise ValueError(f"Operator '{op_name}' not found in registry")
+    return Op(op_name)
 
 
 def _check_operands(spec: OpSpec, args: Sequence[Expr]) -> bool:
@@ -272,21 +272,20 @@ def infer_type(name: str, args: Sequence[Expr], kwargs: Mapping[str, Any] | None
     return spec.rule(Inference(name, tuple(args), kwargs, span)) if known else UnknownType.get()
 
 
-def create_op_call(op_name: str, args: Sequence[Expr], *rest: Any, span: Span = UNKNOWN) -> Call:
+def create_op_call(
+    op_name: str, args: Sequence[Expr], kwargs: Mapping[str, Any] | Span | None = None, span: Span = UNKNOWN
+) -> Call:
     """`create_op_call(name, args[, kwargs], span)`: a call with its inferred result type.
 
     Raises:
         ValueError: unknown operator, or operands the rule refuses.
         TypeError: operands of the wrong kind.
     """
-    kwargs: Mapping[str, Any] = {}
-    for item in rest:
-        if isinstance(item, Span):
-            span = item
-        elif isinstance(item, Mapping):
-            kwargs = item
-        elif item is not None:
-            raise TypeError(f"create_op_call() takes kwargs and span after args, got {item!r}")
+    if isinstance(kwargs, Span):
+        span, kwargs = kwargs, None
+    if not (kwargs is None or isinstance(kwargs, Mapping)):
+        raise TypeError(f"create_op_call() takes kwargs and span after args, got {kwargs!r}")
+    kwargs = kwargs or {}
     return Call(Op(op_name), args, kwargs, infer_type(op_name, args, kwargs, span), span)
 
 

@@ -30,8 +30,10 @@ class AutoDeriveTaskDependencies(FunctionPass):
     An input whose writers are all known becomes `no_dep`, and the call names the writers' results in
     `compiler_manual_dep_edges`. When every call's waits are known, MaterializeRuntimeScopes puts the function into a
     manual scope, where the runtime looks nothing up. Other functions stay as they are: the runtime finds their edges.
-    Runs only with `analyze_auto_scopes_for_deps=True`.
+    Runs only with `analyze_auto_scopes_for_deps=True`; made by hand with `analyze_auto_scopes=False` it does nothing.
     """
+
+    analyze_auto_scopes: bool = True
 
     name = "AutoDeriveTaskDependencies"
     requires = frozenset({SPLIT_ORCH, "CallDirectionsResolved"})
@@ -39,6 +41,8 @@ class AutoDeriveTaskDependencies(FunctionPass):
 
     def apply_function(self, func: Function, program: Program) -> Function:
         """The function with explicit edges."""
+        if not self.analyze_auto_scopes:
+            return func
         if func.func_type is not FunctionType.Orchestration or func.attrs.get("auto_scope") is False:
             return func
         if not _is_straight(func) or _is_called(func, program):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from ..ir.program import Function, Program
 from .context import PassContext
 from .profiling import profile_stage
-from .properties import IRPropertySet
+from .properties import IRPropertySet, PassProperties
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,23 @@ class CustomPass(Pass):
     title: str
     transform: Callable[[Any], Any]
     per_function: bool = False
+    properties: PassProperties = field(default_factory=PassProperties)
 
     def get_name(self) -> str:
         """The name given at creation."""
         return self.title
+
+    def get_required_properties(self) -> IRPropertySet:
+        """The set given at creation."""
+        return self.properties.required
+
+    def get_produced_properties(self) -> IRPropertySet:
+        """The set given at creation."""
+        return self.properties.produced
+
+    def get_invalidated_properties(self) -> IRPropertySet:
+        """The set given at creation."""
+        return self.properties.invalidated
 
     def apply(self, program: Program) -> Program:
         """The function applied to the program, or to each function of it."""
@@ -93,11 +106,17 @@ class CustomPass(Pass):
         return program.with_functions([self.transform(f) for f in program.functions.values()])
 
 
-def create_program_pass(transform: Callable[[Program], Program], name: str = "") -> Pass:
+def create_program_pass(
+    transform: Callable[[Program], Program], name: str = "", properties: PassProperties | None = None
+) -> Pass:
     """A pass from a function on programs."""
-    return CustomPass(name or getattr(transform, "__name__", "program_pass"), transform)
+    title = name or getattr(transform, "__name__", "program_pass")
+    return CustomPass(title, transform, False, properties or PassProperties())
 
 
-def create_function_pass(transform: Callable[[Function], Function], name: str = "") -> Pass:
+def create_function_pass(
+    transform: Callable[[Function], Function], name: str = "", properties: PassProperties | None = None
+) -> Pass:
     """A pass from a function on functions."""
-    return CustomPass(name or getattr(transform, "__name__", "function_pass"), transform, True)
+    title = name or getattr(transform, "__name__", "function_pass")
+    return CustomPass(title, transform, True, properties or PassProperties())

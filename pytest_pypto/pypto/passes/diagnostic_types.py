@@ -35,6 +35,49 @@ class DiagnosticCheck(Enum):
     OutParamWriteDropped = 3
 
 
+class SSAErrorType(Enum):
+    """`error_code` of findings of the rule SSAForm."""
+
+    MULTIPLE_ASSIGNMENT = 1
+    NAME_SHADOWING = 2
+    MISSING_YIELD = 3
+    ITER_ARGS_RETURN_VARS_MISMATCH = 4
+    YIELD_COUNT_MISMATCH = 5
+    SCOPE_VIOLATION = 6
+
+
+class TypeCheckErrorType(Enum):
+    """`error_code` of findings of the rule TypeChecked."""
+
+    TYPE_KIND_MISMATCH = 101
+    DTYPE_MISMATCH = 102
+    SHAPE_DIMENSION_MISMATCH = 103
+    SHAPE_VALUE_MISMATCH = 104
+    SIZE_MISMATCH = 105
+    IF_CONDITION_MUST_BE_SCALAR = 106
+    FOR_RANGE_MUST_BE_SCALAR = 107
+    CONDITION_MUST_BE_BOOL = 108
+    TENSOR_PADDING_MISMATCH = 109
+    DISTRIBUTED_WINDOW_IDENTITY_MISMATCH = 110
+    TILE_VIEW_MISMATCH = 111
+
+
+class NestedCallErrorType(Enum):
+    """`error_code` of findings of the rule NoNestedCalls."""
+
+    CALL_IN_CALL_ARGS = 201
+    CALL_IN_IF_CONDITION = 202
+    CALL_IN_FOR_RANGE = 203
+    CALL_IN_BINARY_EXPR = 204
+    CALL_IN_UNARY_EXPR = 205
+
+
+class UseAfterDefErrorType(Enum):
+    """`error_code` of findings of the rule UseAfterDef."""
+
+    USE_BEFORE_DEF = 401
+
+
 @dataclass(frozen=True)
 class Diagnostic:
     """One finding. `hint_code` (`PH001`) is empty for warnings and errors, `error_code` is 0 where there is none."""

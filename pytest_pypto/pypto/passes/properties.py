@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -107,6 +108,15 @@ class IRPropertySet:
 
     def __repr__(self) -> str:
         return "IRPropertySet({" + ", ".join(p.name for p in self) + "})"
+
+
+@dataclass(frozen=True)
+class PassProperties:
+    """What a custom pass requires, produces and invalidates."""
+
+    required: IRPropertySet = field(default_factory=IRPropertySet)
+    produced: IRPropertySet = field(default_factory=IRPropertySet)
+    invalidated: IRPropertySet = field(default_factory=IRPropertySet)
 
 
 NORM = "NormalizedStmtStructure"

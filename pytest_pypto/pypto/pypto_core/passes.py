@@ -22,10 +22,11 @@ _get, _listing = lazy_names(
         f"{_BASE}.context": "PassContext VerificationLevel MemoryPlanner RuntimeKind runtime_kind_to_name "
         "runtime_kind_from_name get_default_verification_level get_default_diagnostic_phase",
         f"{_BASE}.manager": "PassPipeline",
-        f"{_BASE}.properties": "IRProperty IRPropertySet",
+        f"{_BASE}.properties": "IRProperty IRPropertySet PassProperties",
         f"{_BASE}.instruments": "PassInstrument CallbackInstrument VerificationInstrument VerificationMode "
         "ReportInstrument DiagnosticInstrument",
-        f"{_BASE}.diagnostic_types": "Diagnostic DiagnosticCheck DiagnosticCheckSet DiagnosticPhase DiagnosticSeverity",
+        f"{_BASE}.diagnostic_types": "Diagnostic DiagnosticCheck DiagnosticCheckSet DiagnosticPhase DiagnosticSeverity "
+        "SSAErrorType TypeCheckErrorType NestedCallErrorType UseAfterDefErrorType",
         f"{_BASE}.diagnostics": "DiagnosticCheckRegistry",
         f"{_BASE}.verification": "PropertyVerifierRegistry VerificationError verify_properties run_verifier "
         "get_default_verify_properties get_structural_properties get_verified_properties",
@@ -49,6 +50,13 @@ def _factory(name: str, class_name: str, module: str) -> Callable[[], Pass]:
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"The pass {class_name}."
     return make
+
+
+def auto_derive_task_dependencies(analyze_auto_scopes: bool = False) -> Pass:
+    """The pass AutoDeriveTaskDependencies; it does nothing unless told to look at automatic scopes."""
+    from ..passes.auto_derive_task_dependencies import AutoDeriveTaskDependencies
+
+    return AutoDeriveTaskDependencies(analyze_auto_scopes)
 
 
 def __getattr__(name: str) -> Any:
