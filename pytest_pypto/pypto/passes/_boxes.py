@@ -19,5 +19,9 @@ def has_whole_boxes(shape: Sequence[e.Expr], dtype: DataType) -> bool:
     extents = e.static_dims(shape)
     if extents is None or len(extents) != 2:
         return False
-    columns = _ROW_BYTES // max(dtype.get_byte(), 1)
-    return extents[0] % _ROWS == 0 and extents[1] % columns == 0
+    return extents[0] % _ROWS == 0 and extents[1] % box_columns(dtype) == 0
+
+
+def box_columns(dtype: DataType) -> int:
+    """Elements in a row of a box."""
+    return _ROW_BYTES // max(dtype.get_byte(), 1)

@@ -8,7 +8,7 @@ from typing import Any
 from ..ir import expr as e
 from ..ir import extents
 from ..ir import stmt as s
-from ..ir.enums import MemorySpace
+from ..ir.enums import MemorySpace, TensorLayout
 from ..ir.op_table import create_op_call
 from ..ir.types import TensorType, TileType
 from ..ir.visitor import replace_call
@@ -81,6 +81,8 @@ def load_to_mat(f: Flattener, stmt: s.AssignStmt, call: e.Call) -> e.Expr | None
             "be constant",
             call,
         )
+    if has_turned_rows(source.type):
+        return load_turned_pages(f, stmt, call, window)
     view = flat_view(f, source, dims, call)
     if is_run_of_rows(dims, window, offset.elements) and fits_mat(f, call):
         row, column = fold_index(dims, offset.elements)
@@ -98,6 +100,33 @@ def load_to_mat(f: Flattener, stmt: s.AssignStmt, call: e.Call) -> e.Expr | None
         f.out.append(s.AssignStmt(var, page, stmt.span))
         pages.append(var)
     f.flat[stmt.var] = Flat(window, pages=tuple(pages))
+    return None
+
+
+def has_turned_rows(type_: TensorType) -> bool:
+    """The last two axes lie in memory in exchanged order, so pages cannot be put below each other in one matrix."""
+    return type_.tensor_view is not None and type_.tensor_view.layout is TensorLayout.DN
+
+
+def load_turned_pages(f: Flattener, stmt: s.AssignStmt, call: e.Call, window: Sequence[int]) -> e.Expr | None:
+    """One load per page, each with a window in the rank of the tensor."""
+    source, offset, shape, valid = call.args
+    assert isinstance(offset, e.MakeTuple)
+    assert isinstance(shape, e.MakeTuple)
+    assert isinstance(valid, e.MakeTuple)
+    lead = len(window) - 2
+    extents_of_page = (*(e.index(1),) * lead, *shape.elements[-2:])
+    valid_in_page = (*(e.index(1),) * lead, *valid.elements[-2:])
+    pages: list[e.Var] = []
+    for at in page_indices(window):
+        place = [arith(e.Add, o, e.index(i)) for o, i in zip(offset.elements, (*at, 0, 0), strict=True)]
+        args = [source, pair(place, call), pair(extents_of_page, call), pair(valid_in_page, call)]
+        page = create_call(f, call, args)
+        type_ = f.visit_type(page.type)
+        var = e.Var(f.names.take(f"{base_name(stmt.var.name_hint)}_p{len(pages)}"), type_, call.span)
+        f.out.append(s.AssignStmt(var, replace_call(page, type=type_), stmt.span))
+        pages.append(var)
+    f.flat[stmt.var] = Flat(tuple(window), pages=tuple(pages))
     return None
 
 

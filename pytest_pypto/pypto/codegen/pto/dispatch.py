@@ -15,7 +15,7 @@ from .emitter import Emitter, Handle, tile_type
 from .scalars import scalar
 from .slices import assembles_in_place, emit_assemble, emit_extract, emit_slice
 from .tensors import emit_view
-from .tiles import allocate, set_valid
+from .tiles import allocate, check_view, set_valid
 from .vector_ops import INSTRUCTIONS, emit_instruction, gather_mask
 
 Effect = Callable[[Emitter, Call], None]
@@ -69,6 +69,7 @@ def _storage_only(em: Emitter, call: Call, result: Var) -> None:
 
 def _view(em: Emitter, call: Call, result: Var) -> None:
     """A view is another `alloc_tile` at the same address; of something without an address it is a `treshape`."""
+    check_view(em, call, result)
     if result in em.tiles:
         return
     source = em.tile(call.args[0])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from ...ir import extents
 from ...ir.dtypes import DataType
-from ...ir.expr import Expr, MemRef, Var, const_value
+from ...ir.enums import TileLayout
+from ...ir.expr import Call, Expr, MemRef, Var, const_value
 from ...ir.span import Span
 from ...ir.types import TileType
+from ...passes._boxes import has_whole_boxes
 from .emitter import Emitter, Handle, ScalarValue, tile_type
 from .scalars import convert, scalar
 from .types import tile_text, tile_valid
@@ -111,6 +114,40 @@ def copy_tile(em: Emitter, source: Handle, target: Handle, span: Span | None = N
         f"pto.tmov ins({source.name} : {source.type_text}) outs({target.name} : {target.type_text})",
         span,
     )
+
+
+def check_view(em: Emitter, call: Call, result: Var) -> None:
+    """A view must read the bytes of its source in the order they have.
+
+    Boxed tiles have fractal addresses only when they are made of whole boxes; else they lie row after row.
+
+    Raises:
+        CodegenError: one of the two is boxed without whole boxes and the other orders the bytes differently.
+    """
+    source, made = tile_type(call.args[0]), tile_type(result)
+    have, want = _order(source), _order(made)
+    if have == want or (_RAGGED not in (have[0], want[0])):
+        return
+    word = call.op.name.split(".")[-1]
+    raise em.fail(
+        f"{word} reads the bytes of a boxed tile {extents.text(source.shape)} {source.dtype.name} as "
+        f"{extents.text(made.shape)} in another layout, but one of them is not made of whole boxes (16 rows of 32 "
+        "bytes); copy it with pl.move, or load the memory in the form that is needed",
+        call.span,
+    )
+
+
+_RAGGED = "ragged boxes"
+
+
+def _order(type_: TileType) -> tuple[str, str]:
+    """How the elements of a tile lie in its bytes."""
+    view = type_.get_effective_tile_view()
+    if view.slayout is TileLayout.none_box:
+        return "rows", view.blayout.name
+    shape = type_.shape[::-1] if view.slayout is TileLayout.col_major else type_.shape
+    kind = "boxes" if has_whole_boxes(shape, type_.dtype) else _RAGGED
+    return kind, f"{view.blayout.name} {view.slayout.name} {view.fractal}"
 
 
 def operand(em: Emitter, expr: Expr, as_type: DataType | None = None) -> Handle | ScalarValue:

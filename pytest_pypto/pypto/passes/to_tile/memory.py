@@ -138,6 +138,7 @@ def _finish(k: Kernel, call: e.Call, loaded: e.Var, base: str) -> e.Expr:
     if len(tile_type(made).shape) != len(call.type.shape):
         shape = e.MakeTuple(call.type.shape, call.span)
         made = k.emit("tile.reshape", [made, shape], name=f"{base}__tile", span=call.span)
+        k.windows[made] = k.windows[loaded]
     pad = call.kwargs.get("pad_value")
     return made if pad is None else _padded(k, made, pad)
 

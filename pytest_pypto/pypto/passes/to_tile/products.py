@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...ir import expr as e
+from ...ir import extents
 from ...ir import stmt as s
 from ...ir.dtypes import DataType
 from ...ir.enums import MemorySpace, TensorLayout
-from ...ir.types import TensorType
-from ...ir.visitor import exprs_of, uses_of, walk_stmts
-from .._boxes import has_whole_boxes
+from ...ir.types import TensorType, TileType
+from ...ir.visitor import exprs_of, replace_call, uses_of, walk_stmts
+from .._boxes import box_columns, has_whole_boxes
 from .._util import base_name
 from .elementwise import tile_type
 from .kernel import Kernel, Window
@@ -66,8 +69,8 @@ def _factor(k: Kernel, arg: e.Expr, turned: bool, call: e.Call) -> e.Var:
     if not turned:
         return _operand(k, arg, call)
     window = _memory_of(k, arg)
-    if window is not None and not has_whole_boxes(_last_two(window.shape), _dtype(window.source)):
-        return _load_turned(k, window, call)
+    if window is not None and not has_whole_boxes(window.shape.elements[-2:], _dtype(window.source)):
+        return _load_turned(k, window, call, _rank(arg))
     return _transposed(k, _operand(k, arg, call), call)
 
 
@@ -75,7 +78,7 @@ def _memory_of(k: Kernel, arg: e.Expr) -> Window | None:
     """The window of unchanged memory that a factor is, if it is one."""
     value = k.value(arg)
     if isinstance(value, e.Var) and isinstance(value.type, TensorType):
-        return k.whole_window(value)
+        return k.whole_window(value) if _layout(value) is TensorLayout.ND else None
     window = k.windows.get(value) if isinstance(value, e.Var) else None
     if window is None or k.facts.roots.of(window.source) in k.facts.written:
         return None
@@ -92,18 +95,33 @@ def _dtype(tensor: e.Var) -> DataType:
     return tensor.type.dtype
 
 
-def _last_two(shape: e.MakeTuple) -> tuple[e.Expr, ...]:
-    return shape.elements[-2:]
+def _rank(arg: e.Expr) -> int:
+    assert isinstance(arg.type, (TensorType, TileType))
+    return len(arg.type.shape)
 
 
-def _load_turned(k: Kernel, window: Window, call: e.Call) -> e.Var:
-    """Load a window of the memory seen with its last two axes exchanged."""
+def _load_turned(k: Kernel, window: Window, call: e.Call, rank: int) -> e.Var:
+    """Load a window of the memory seen with its last two axes exchanged, as a tile of the given rank."""
     source = window.source
     layout = {"layout": TensorLayout.DN}
     view = k.emit("tensor.view", [source], layout, name=f"{base_name(source.name_hint)}_dn", span=call.span)
     offset, shape, valid = (_swapped(t) for t in (window.offset, window.shape, window.valid))
     turned = Window(view, offset, shape, valid, window.clamp)
-    return k.load(turned, MemorySpace.Mat, f"{base_name(source.name_hint)}_mat_t", call.span)
+    loaded = k.load(turned, MemorySpace.Mat, f"{base_name(source.name_hint)}_mat_t", call.span)
+    return loaded if len(tile_type(loaded).shape) == rank else _without_lead(k, loaded, rank)
+
+
+def _without_lead(k: Kernel, loaded: e.Var, rank: int) -> e.Var:
+    """The same load as a tile without the leading axes of extent 1."""
+    last = k.out.pop()
+    assert isinstance(last, s.AssignStmt)
+    assert isinstance(last.value, e.Call)
+    old = tile_type(loaded)
+    eff = old.get_effective_tile_view()
+    view = replace(eff, valid_shape=old.valid_shape[-rank:])
+    var = e.Var(loaded.name_hint, TileType(old.shape[-rank:], old.dtype, None, view, old.space), loaded.span)
+    k.out.append(replace(last, var=var, value=replace_call(last.value, type=var.type)))
+    return var
 
 
 def _swapped(values: e.MakeTuple) -> e.MakeTuple:
@@ -133,6 +151,14 @@ def _typed(k: Kernel, tile: e.Var, arg: e.Expr, call: e.Call) -> e.Var:
 
 def _transposed(k: Kernel, tile: e.Var, call: e.Call) -> e.Var:
     """A transposed view in Mat."""
+    type_ = tile_type(tile)
+    if not has_whole_boxes(type_.shape[-2:], type_.dtype):
+        raise k.fail(
+            "a_trans / b_trans of a value that is computed on the core needs whole boxes, but "
+            f"{extents.text(type_.shape[-2:])} {type_.dtype.name} is no multiple of [16, {box_columns(type_.dtype)}]; "
+            "use pl.transpose(x, 0, 1) and leave the flag out, or store the value to memory first",
+            call,
+        )
     if tile_type(tile).space not in _CUBE:
         name = f"{tile.name_hint}_mat"
         tile = k.emit("tile.move", [tile], {"target_memory": MemorySpace.Mat}, name=name, span=call.span)
