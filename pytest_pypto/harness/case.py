@@ -121,26 +121,19 @@ def compare_run(case: Case, run: Run, facts: Accumulation) -> tuple[TensorDiff, 
 
 
 def _returned_pairs(case: Case, run: Run) -> list[tuple[str, Any, Any]]:
+    """Returned values with their expectation; a returned parameter goes by its name, unless golden wrote it as well."""
+    from pytest_pypto.harness.returns import items, returned_values
+
     golden = case.expectation()
     if golden.returned is None:
         return []
-    outputs = case.signature.outputs
-    if run.returned is None and not golden.expected and len(outputs) == 1:
-        return [(outputs[0].name, run.tensors[outputs[0].name], _tensor(golden.returned))]
-    have, want = _items(run.returned), _items(golden.returned)
-    if len(have) != len(want):
-        raise CaseError(
-            f"the program returned {len(have)} values, golden {golden.name!r} {len(want)}; "
-            "return as many, or write into the output tensors"
-        )
-    names = [RETURNED] if len(want) == 1 else [f"{RETURNED} {i}" for i in range(len(want))]
-    return [(n, _tensor(h), _tensor(w)) for n, h, w in zip(names, have, want, strict=True)]
-
-
-def _items(value: Any) -> list[Any]:
-    if value is None:
-        return []
-    return list(value) if isinstance(value, (tuple, list)) else [value]
+    want = items(golden.returned)
+    have = returned_values(case, run, len(want))
+    labels = [RETURNED] if len(want) == 1 else [f"{RETURNED} {i}" for i in range(len(want))]
+    return [
+        (name if name and name not in golden.expected else label, _tensor(h), _tensor(w))
+        for label, (name, h), w in zip(labels, have, want, strict=True)
+    ]
 
 
 def _tensor(value: Any) -> Any:
@@ -195,9 +188,14 @@ def _unchanged(case: Case, run: Run) -> list[TensorDiff]:
 
 def not_compared(case: Case) -> tuple[str, ...]:
     """Outputs that nothing is compared with."""
-    if case.golden is None or (case.golden.returned is not None and not case.golden.expected):
+    from pytest_pypto.harness.returns import names_for
+
+    if case.golden is None:
         return ()
-    return tuple(p.name for p in case.signature.outputs if p.name not in case.golden.expected)
+    covered = set(case.golden.expected)
+    if case.golden.returned is not None:
+        covered.update(names_for(case) or ())
+    return tuple(p.name for p in case.signature.outputs if p.name not in covered)
 
 
 @dataclass(frozen=True)

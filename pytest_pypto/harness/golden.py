@@ -1,7 +1,8 @@
 """The expected values: a plain function on clones of the inputs, run before anything else.
 
 A golden function gets a dict of clones by parameter name. It writes the expected outputs into them, or assigns new
-tensors to their names, or returns: the value that the program returns beside its parameters, or a dict of outputs.
+tensors to their names, or returns: a dict of outputs, or the values that the program returns (parameters that the
+program returns count: a program that ends in `return o1, o2` has a golden that returns two tensors).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Golden:
 
     Attributes:
         expected: tensors (and scalars) by parameter name, only those that the function wrote.
-        returned: what the program is expected to return beside its parameters; None for nothing.
+        returned: what the program is expected to return, parameters included; None for nothing.
         name: of the function, for messages.
         cached: whether it was read from the cache.
     """
@@ -52,20 +53,22 @@ def compute_golden(function: Callable[[dict[str, Any]], Any], inputs: Mapping[st
     before = {key: getattr(value, "_version", None) for key, value in given.items()}
     table = dict(given)
     returned = function(table)
-    if any(returned is value for value in table.values()):
+    if any(returned is table[key] and _touched(table[key], given.get(key), before.get(key)) for key in table):
         returned = None  # the in-place operation that wrote it gives the output back
     if isinstance(returned, Mapping):
         table.update(returned)
         returned = None
     _same_names(name, table, given)
     expected = {
-        key: _like(name, key, table[key], inputs[key])
-        for key in given
-        if table[key] is not given[key] or getattr(table[key], "_version", None) != before[key]
+        key: _like(name, key, table[key], inputs[key]) for key in given if _touched(table[key], given[key], before[key])
     }
     if not expected and returned is None:
         raise CaseError(TOUCHED_NOTHING.format(name=f"{name!r}"))
     return Golden(expected, returned, name)
+
+
+def _touched(value: Any, given: Any, version: int | None) -> bool:
+    return value is not given or getattr(value, "_version", None) != version
 
 
 def _same_names(name: str, table: Mapping[str, Any], given: Mapping[str, Any]) -> None:

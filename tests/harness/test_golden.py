@@ -83,3 +83,10 @@ def test_its_own_errors_pass_through() -> None:
 
     with pytest.raises(ZeroDivisionError, match="mine"):
         compute_golden(golden, inputs())
+
+
+def test_an_input_may_be_the_returned_value() -> None:
+    """An in-place operation gives back the tensor it wrote; a tensor that nothing wrote is a value."""
+    x = torch.arange(4.0)
+    assert torch.equal(compute_golden(lambda t: t["x"], {"x": x}).returned, x)
+    assert compute_golden(lambda t: t["x"].zero_(), {"x": x}).returned is None
