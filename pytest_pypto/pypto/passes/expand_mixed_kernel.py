@@ -10,12 +10,13 @@ from ..ir.enums import FunctionType
 from ..ir.program import Function, Program
 from .base import Pass
 from .mixed.affinity import Affinity, Side
+from .mixed.binding import bind_missing, tensor_versions
 from .mixed.cleanup import remove_unneeded
 from .mixed.gm_sync import add_memory_tokens
 from .mixed.group import cloned, make_group, rewrite_group_caller
 from .mixed.handwritten import finish_core_function, unify_group_members
 from .mixed.pipes import DEFAULT_SLOTS, has_setup, insert_setup, pipe_setup
-from .mixed.prune import Pruner, bind_missing, tensor_versions
+from .mixed.prune import Pruner
 from .mixed.tfree import place_frees
 
 _KIND = {Side.CUBE: FunctionType.AIC, Side.VECTOR: FunctionType.AIV}

@@ -25,8 +25,8 @@ from ..device_ir import (
     with_bodies,
 )
 from .affinity import Affinity, Side
+from .binding import tensor_versions
 from .crossing import crossing_of
-from .prune import tensor_versions
 from .windows import Loop, Window, Windows, turns_of
 
 

@@ -7,9 +7,8 @@ from dataclasses import replace
 from ...ir import expr as e
 from ...ir import stmt as s
 from ...ir.enums import MemorySpace, TileLayout
-from ...ir.types import TensorType, TileType
-from ...ir.visitor import IRMutator, defs_of, walk_stmts
-from ..device_ir import WRITE_TARGET, all_uses, body_like, kernel_error, op_assign, op_call, op_stmt, tile_of
+from ...ir.types import TileType
+from ..device_ir import body_like, op_assign, op_stmt, tile_of
 from .affinity import Affinity, Side, side_of_space
 from .crossing import Crossing, crossing_of
 
@@ -96,72 +95,3 @@ class Pruner:
         args = tuple(stmt.iter_args[i] for i in kept)
         results = tuple(stmt.return_vars[i] for i in kept)
         return replace(stmt, iter_args=args, body=self.body(stmt.body, kept), return_vars=results)
-
-
-def tensor_versions(body: s.Stmt) -> dict[e.Var, e.Expr]:
-    """For each tensor name that stands for an earlier one after a write, loop or branch: that earlier name."""
-    earlier: dict[e.Var, e.Expr] = {}
-    for stmt in walk_stmts(body):
-        if isinstance(stmt, s.AssignStmt) and isinstance(stmt.var.type, TensorType):
-            call = op_call(stmt)
-            if isinstance(stmt.value, e.Var):
-                earlier[stmt.var] = stmt.value
-            elif call is not None and call.op.name in WRITE_TARGET:
-                earlier[stmt.var] = call.args[WRITE_TARGET[call.op.name]]
-        elif isinstance(stmt, (s.ForStmt, s.WhileStmt)):
-            for arg, result in zip(stmt.iter_args, stmt.return_vars, strict=True):
-                if isinstance(arg.type, TensorType):
-                    earlier[arg] = arg.initValue
-                    earlier[result] = arg.initValue
-        elif isinstance(stmt, s.IfStmt):
-            _branch_versions(stmt, earlier)
-    return earlier
-
-
-def _branch_versions(stmt: s.IfStmt, earlier: dict[e.Var, e.Expr]) -> None:
-    last = s.stmts_of(stmt.then_body)[-1] if s.stmts_of(stmt.then_body) else None
-    if isinstance(last, s.YieldStmt):
-        for result, value in zip(stmt.return_vars, last.value, strict=True):
-            if isinstance(result.type, TensorType):
-                earlier[result] = value
-
-
-class _Rename(IRMutator):
-    """Follows a replacement that is itself replaced (a carry gets a new initial value)."""
-
-    def visit_var(self, op: e.Var) -> e.Expr:
-        at: e.Expr = op
-        while isinstance(at, e.Var) and at in self.var_map:
-            at = self.var_map[at]
-        return at
-
-
-def bind_missing(body: s.Stmt, params: tuple[e.Var, ...], earlier: dict[e.Var, e.Expr], side: Side) -> s.Stmt:
-    """Replace names that only the other core defines by the earlier name of the same tensor.
-
-    Raises:
-        ValueError: a scalar or tile that only the other core computes is needed here.
-    """
-    known = set(params)
-    for stmt in walk_stmts(body):
-        known.update(defs_of(stmt))
-    mutator = _Rename()
-    for stmt in s.stmts_of(body):
-        for var in all_uses(stmt):
-            if var not in known and var not in mutator.var_map:
-                mutator.var_map[var] = _earlier(var, known, earlier, side, stmt)
-    return mutator.visit_stmt(body) if mutator.var_map else body
-
-
-def _earlier(var: e.Var, known: set[e.Var], earlier: dict[e.Var, e.Expr], side: Side, stmt: s.Stmt) -> e.Expr:
-    at: e.Expr | None = var
-    while isinstance(at, e.Var) and at not in known:
-        at = earlier.get(at)
-    if at is None:
-        here, there = ("cube", "vector") if side is Side.CUBE else ("vector", "cube")
-        raise kernel_error(
-            f"'{var.name_hint}' is computed by the {there} core only, but the {here} core needs it; numbers do not "
-            "cross between the cores. Read it from a tensor instead, or compute it from values both cores know",
-            stmt.span,
-        )
-    return at

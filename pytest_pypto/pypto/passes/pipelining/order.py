@@ -14,7 +14,7 @@ from ...ir.types import ScalarType, TensorType
 from ...ir.visitor import defs_of, walk_stmts
 from ..device_ir import WRITE_TARGET, all_uses, op_call, op_name
 from ..memory.liveness import MEMBERSHIP
-from ..mixed.prune import tensor_versions
+from ..mixed.binding import tensor_versions
 from ..mixed.tfree import FREES, POPS
 
 SCALAR, LOAD, WORK = 0, 1, 2
