@@ -137,6 +137,26 @@ def test_extents_made_of_constants_are_not_folded() -> None:
     assert isinstance(again["f"].params[0].type.shape[0], ir.Add)
 
 
+@pytest.mark.parametrize("pad", list(ir.PadValue), ids=lambda p: p.name)
+@pytest.mark.parametrize("extents", [[], [5, 16], [8, 16]], ids=["none", "part", "full"])
+def test_extents_and_pad_of_views_survive(extents: list[int], pad: ir.PadValue) -> None:
+    """A full extent that is written down means the same as none."""
+    window = ir.TensorView([16, 1], ir.TensorLayout.ND, extents, pad)
+    tile = ir.TileView(valid_shape=extents or None, pad=pad)
+    ib = ir.IRBuilder()
+    with ib.function("f") as f:
+        x = f.param("x", ir.TensorType([8, 16], DataType.FP32, None, window))
+        t = f.param("t", ir.TileType([8, 16], DataType.FP32, None, tile, ir.MemorySpace.Vec))
+        ib.return_stmt([x, t])
+    again = loaded_again(f.get_result())
+    assert isinstance(again, ir.Function)
+    x_type, t_type = (p.type for p in again.params)
+    assert x_type.tensor_view.pad is pad
+    assert t_type.get_effective_tile_view().pad is pad
+    shapes = [[v.value for v in (ty.valid_shape or ty.shape)] for ty in (x_type, t_type)]
+    assert shapes == [extents or [8, 16]] * 2
+
+
 def test_unknown_attributes_are_kept_everywhere() -> None:
     source = host(
         "pl.func_attr({'mine': 1})\nfor i in pl.range(3, attrs={'mine': 2}):\n"
