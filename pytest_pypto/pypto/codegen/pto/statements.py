@@ -184,20 +184,24 @@ def _for(em: Emitter, loop: s.ForStmt) -> None:
     for arg in loop.iter_args:
         if not _is_scalar(arg):
             _bind(em, arg, arg.initValue)
-    low, high, step = (_bound(em, x) for x in (loop.start, loop.stop, loop.step))
-    initial = [scalar(em, a.initValue, _dtype(a)) for a in carried]
-    name = em.names.take(loop.loop_var.name_hint)
-    em.define_scalar(loop.loop_var, name, "index")
     stride = const_value(loop.step)
-    if stride is not None and stride > 0 and is_nonnegative(em, loop.start):
-        em.nonnegative.add(loop.loop_var)
+    falls = stride is not None and stride < 0
+    low, high, step = _turns(em, loop, -stride) if falls else [_bound(em, x).name for x in _range(loop)]
+    initial = [scalar(em, a.initValue, _dtype(a)) for a in carried]
+    name = em.names.take(f"{loop.loop_var.name_hint}_turn" if falls else loop.loop_var.name_hint)
+    if not falls:
+        em.define_scalar(loop.loop_var, name, "index")
+        if stride is not None and is_nonnegative(em, loop.start):
+            em.nonnegative.add(loop.loop_var)
     head = _results(em, [r for r in loop.return_vars if _is_scalar(r)])
-    text = f"{head}scf.for {name} = {low.name} to {high.name} step {step.name}"
+    text = f"{head}scf.for {name} = {low} to {high} step {step}"
     if carried:
         inits = ", ".join(f"{_carry_name(em, a)} = {v.name}" for a, v in zip(carried, initial, strict=True))
         text += f" iter_args({inits}) -> ({', '.join(_scalar_type(a) for a in carried)})"
     em.plain(text + " {")
     with em.nested():
+        if falls:
+            _fall(em, loop, name, -stride)
         values = emit_body(em, loop.body)
         if loop.iter_args:
             _settle(em, loop.iter_args, values)
@@ -206,6 +210,35 @@ def _for(em: Emitter, loop: s.ForStmt) -> None:
     for arg, result in zip(loop.iter_args, loop.return_vars, strict=True):
         if not _is_scalar(arg):
             _bind(em, result, arg)
+
+
+def _range(loop: s.ForStmt) -> tuple[Expr, Expr, Expr]:
+    return loop.start, loop.stop, loop.step
+
+
+def _turns(em: Emitter, loop: s.ForStmt, down: int) -> list[str]:
+    """Bounds of a loop over the turns of one that falls by `down`: `scf.for` steps upwards only."""
+    first, last = const_value(loop.start), const_value(loop.stop)
+    if first is not None and last is not None:
+        return [em.index(0), em.index(max(-(-(first - last) // down), 0)), em.index(1)]
+    high, low = _bound(em, loop.start).name, _bound(em, loop.stop).name
+    way, padded, turns = (em.names.take() for _ in range(3))
+    em.line(f"{way} = arith.subi {high}, {low} : index")
+    em.line(f"{padded} = arith.addi {way}, {em.index(down - 1)} : index")
+    em.line(f"{turns} = arith.divsi {padded}, {em.index(down)} : index")
+    return [em.index(0), turns, em.index(1)]
+
+
+def _fall(em: Emitter, loop: s.ForStmt, turn: str, down: int) -> None:
+    """The loop's own index, counted down from its start."""
+    way, name = em.names.take(), em.names.take(loop.loop_var.name_hint)
+    start = _bound(em, loop.start).name
+    em.line(f"{way} = arith.muli {turn}, {em.index(down)} : index")
+    em.line(f"{name} = arith.subi {start}, {way} : index")
+    em.define_scalar(loop.loop_var, name, "index")
+    stop = const_value(loop.stop)
+    if stop is not None and stop >= -1:
+        em.nonnegative.add(loop.loop_var)
 
 
 def _carry_name(em: Emitter, arg: IterArg) -> str:
