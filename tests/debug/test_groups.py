@@ -190,10 +190,13 @@ MUTUAL = kernels(
 def test_deadlocks_are_reported_at_once(text: str) -> None:
     space = space_of(program(text))
     args = torch.zeros(16, 16), torch.zeros(16, 16)
-    start = time.perf_counter()
-    with pytest.raises(RuntimeError, match="Mixed-kernel execution timeout for cross") as caught:
-        space["main"](*args)
-    assert time.perf_counter() - start < 0.5
+    times = []
+    for _ in range(3):  # the shortest counts: other work on the machine is not the scheduler's
+        start = time.perf_counter()
+        with pytest.raises(RuntimeError, match="Mixed-kernel execution timeout for cross") as caught:
+            space["main"](*args)
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.05
     message = str(caught.value)
     assert "deadlock detected" in message
     assert "pipe_state={" in message
@@ -286,11 +289,14 @@ pl.tpush_to_aic(a, split=1)
 @pytest.mark.parametrize("lane", ["0", "1"])
 def test_a_lane_that_fails_cancels_its_peers(lane: str) -> None:
     space = space_of(program(crashing(lane)))
-    start = time.perf_counter()
     message = rf"Mixed-kernel execution failed in cross_aiv \(lane={lane}\) for cross\n(.|\n)*IndexError: tile.store"
-    with pytest.raises(RuntimeError, match=message) as caught:
-        space["main"](torch.zeros(16, 16), torch.zeros(16, 16))
-    assert time.perf_counter() - start < 0.5
+    times = []
+    for _ in range(3):
+        start = time.perf_counter()
+        with pytest.raises(RuntimeError, match=message) as caught:
+            space["main"](torch.zeros(16, 16), torch.zeros(16, 16))
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.05
     assert isinstance(caught.value.__cause__, IndexError)
 
 
