@@ -87,13 +87,16 @@ def verify_roundtrip(program: Program, pass_name: str) -> None:
     """Check print -> parse: the loaded program is structurally equal and prints the same text.
 
     Raises:
-        VerificationError: the text does not load, or gives another program or another text.
+        VerificationError: there is no text, it does not load, or it gives another program or another text.
     """
     from ..ir.printer import python_print
     from ..ir.structural import assert_structural_equal
     from ..language.parser import parse
 
-    text = python_print(program, format=False)
+    try:
+        text = python_print(program, format=False)
+    except Exception as error:
+        raise _roundtrip_error(pass_name, f"the program cannot be printed: {error}") from error
     try:
         loaded = parse(text, filename=f"<{pass_name}>")
     except Exception as error:
