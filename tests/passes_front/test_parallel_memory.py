@@ -14,6 +14,7 @@ from pytest_pypto.pypto.language.parser import parse
 from pytest_pypto.pypto.passes.diagnostic_types import Diagnostic, DiagnosticSeverity
 from pytest_pypto.pypto.passes.diagnostics import DiagnosticCheckRegistry
 from pytest_pypto.pypto.passes.parallel_memory import RULE, parallel_loop_carries_memory
+from pytest_pypto.pypto.runtime.compile import lower_program
 
 HEAD = """import pypto.language as pl
 
@@ -47,10 +48,10 @@ with pl.at(level=pl.Level.CORE_GROUP):
 def test_the_place_and_the_iterations_are_named() -> None:
     (one,) = found(IN_KERNEL.format(source="x", read="i - 1", write="i"))
     assert (one.severity, one.rule_name) == (DiagnosticSeverity.Warning, RULE)
-    assert one.span.begin_line == 11
-    assert "pl.parallel loop over 'i' (<string>:10:13)" in one.message
-    assert "'x' is written at [i, 0] (extents [1, 64], <string>:12:" in one.message
-    assert "read at [i - 1, 0] (extents [1, 64], <string>:11:" in one.message
+    assert one.span.begin_line == 10
+    assert "pl.parallel loop over 'i' (<string>:9:13)" in one.message
+    assert "'x' is written at [i, 0] (extents [1, 64], <string>:11:" in one.message
+    assert "read at [i - 1, 0] (extents [1, 64], <string>:10:" in one.message
     assert "i = 2 reads what i = 1 writes" in one.message
 
 
@@ -166,6 +167,20 @@ def test_memory_that_an_iteration_makes_is_its_own() -> None:
     assert found(body) == []
 
 
+@pytest.mark.parametrize(("target", "meets"), [("row", False), ("w", True)])
+def test_slices_that_are_written_count_as_no_read(target: str, meets: bool) -> None:
+    """The slice `row` is a place to write to; beside it `w` is written, and the slice is read."""
+    body = f"""
+    w = pl.create_tensor([1, 64], dtype=pl.FP32)
+    for i in pl.parallel(1, 63):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            row = pl.slice(x, [1, 64], [i + 1, 0])
+            row2 = pl.assemble({target}, pl.slice(y, [1, 64], [i, 0]), [0, 0])
+            x = pl.assemble(x, row2, [i, 0])
+    """
+    assert bool(found(body)) is meets
+
+
 def test_scalars_that_change_cannot_be_told() -> None:
     body = """
     r = 0
@@ -175,6 +190,14 @@ def test_scalars_that_change_cannot_be_told() -> None:
             x = pl.assemble(x, pl.slice(x, [1, 64], [r, 0]), [i, 0])
     """
     assert found(body) == []
+
+
+@pytest.mark.parametrize(("read", "meets"), [("i - 1", True), ("i", False)])
+def test_a_build_warns(read: str, meets: bool, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("WARNING", logger="pypto.passes"):
+        lowered = lower_program(program(IN_KERNEL.format(source="x", read=read, write="i")), platform="a2a3sim")
+    assert any(RULE in record.getMessage() for record in caplog.records) is meets
+    assert bool(list(parallel_loop_carries_memory(lowered))) is meets
 
 
 def test_it_is_one_of_the_warnings() -> None:

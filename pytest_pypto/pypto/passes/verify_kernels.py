@@ -13,7 +13,7 @@ from ..ir.op_table import find_op
 from ..ir.program import Function, Program
 from ..ir.types import TensorType, TileType
 from ..ir.visitor import calls_in, defs_of, exprs_of, walk_exprs, walk_stmts
-from ._roots import WriteThrough
+from ._roots import WriteThrough, last_values
 from ._spaces import allowed_spaces
 from ._util import is_call
 from .diagnostic_types import Diagnostic
@@ -85,17 +85,29 @@ def tile_memory_inferred(func: Function) -> Iterator[Diagnostic]:
 
 
 def tile_type_coherence(func: Function) -> Iterator[Diagnostic]:
-    """A tile has the shape, element type and memory space of the value it is given."""
+    """A tile has the shape, element type and memory space of the value it is given, also around a loop."""
     for stmt in walk_stmts(func.body):
-        if not isinstance(stmt, s.AssignStmt):
-            continue
-        have, got = stmt.var.type, stmt.value.type
-        if not isinstance(have, TileType) or not isinstance(got, TileType):
-            continue
-        same = have.dtype is got.dtype and extents.all_equal(have.shape, got.shape)
-        if not same or (have.space is not got.space and have.space is not None and got.space is not None):
-            text = f"'{stmt.var.name_hint}' has type {have}, its value has type {got}"
-            yield error("TileTypeCoherence", text, stmt.span)
+        if isinstance(stmt, s.AssignStmt):
+            yield from _coherent(stmt.var, stmt.value, stmt)
+        elif isinstance(stmt, (s.ForStmt, s.WhileStmt)):
+            pairs = zip(stmt.iter_args, stmt.return_vars, last_values(stmt.body), strict=False)
+            for arg, result, value in pairs:
+                for var, given in ((arg, arg.initValue), (arg, value), (result, value)):
+                    yield from _coherent(var, given, stmt)
+        elif isinstance(stmt, s.IfStmt):
+            for body in (stmt.then_body, stmt.else_body):
+                for var, given in zip(stmt.return_vars, last_values(body), strict=False):
+                    yield from _coherent(var, given, stmt)
+
+
+def _coherent(var: e.Var, value: e.Expr, stmt: s.Stmt) -> Iterator[Diagnostic]:
+    have, got = var.type, value.type
+    if not isinstance(have, TileType) or not isinstance(got, TileType):
+        return
+    same = have.dtype is got.dtype and extents.all_equal(have.shape, got.shape)
+    if not same or (have.space is not got.space and have.space is not None and got.space is not None):
+        text = f"'{var.name_hint}' has type {have}, its value has type {got}"
+        yield error("TileTypeCoherence", text, stmt.span)
 
 
 def allocated_memory_addr(func: Function) -> Iterator[Diagnostic]:
