@@ -33,6 +33,7 @@ class DiagnosticCheck(Enum):
     UnusedControlFlowResult = 1
     TileInnermostDimGranularity = 2
     OutParamWriteDropped = 3
+    ParallelLoopCarriesMemory = 4
 
 
 class SSAErrorType(Enum):

@@ -22,6 +22,7 @@ from .diagnostic_types import (
     DiagnosticPhase,
     DiagnosticSeverity,
 )
+from .parallel_memory import parallel_loop_carries_memory
 
 _log = logging.getLogger("pypto.passes")
 Check = Callable[[Program], Iterator[Diagnostic]]
@@ -120,6 +121,7 @@ CHECKS: dict[DiagnosticCheck, Check] = {
     DiagnosticCheck.UnusedControlFlowResult: unused_control_flow_result,
     DiagnosticCheck.TileInnermostDimGranularity: tile_innermost_dim,
     DiagnosticCheck.OutParamWriteDropped: out_param_write_dropped,
+    DiagnosticCheck.ParallelLoopCarriesMemory: parallel_loop_carries_memory,
 }
 HINTS = frozenset({DiagnosticCheck.TileInnermostDimGranularity})
 
