@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..ir.branches import complete_branches
 from ..ir.program import Function, Program
 from .catalog import needed_by
 from .emit.exprs import ExprWriter
@@ -43,12 +44,19 @@ class Script:
 
 def write_script(node: Program | Function, options: Options = PLAIN) -> Script:
     """The script of a program, or of a function on its own."""
-    plan = Plan(node)
+    plan = Plan(_with_complete_branches(node))
     functions = [FunctionWriter(plan, f, options).write() for f in plan.functions.values()]
     adapters = [_adapter(plan, pair, role) for pair in plan.pairs.values() if not pair.direct for role in (0, 1)]
     table = {name: plan.pairs[name].meta() for name in sorted(plan.pairs)}
     meta = f"_GROUP_META.update({table!r})\n\n" if table else ""
     return Script(meta, (*functions, *adapters))
+
+
+def _with_complete_branches(node: Program | Function) -> Program | Function:
+    """What the parser leaves to be read between the lines of an `elif` with results, said."""
+    if isinstance(node, Function):
+        return complete_branches(node)
+    return node.with_functions([complete_branches(f) for f in node.functions.values()])
 
 
 def _adapter(plan: Plan, pair: Pair, role: int) -> FunctionText:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..ir import expr as e
 from ..ir import stmt as s
+from ..ir.branches import complete_branches
 from ..ir.dtypes import BOOL
 from ..ir.enums import MemorySpace, ParamDirection, TensorLayout
 from ..ir.op_table import create_op_call, find_op, infer_type
@@ -30,7 +31,7 @@ class ConvertToSSA(FunctionPass):
     the matching Out parameter, else as an empty value of its type. Result types are inferred again from the new
     operands, so that extents in types name the version they were computed with.
 
-    Raises (PassError): a variable that is read where no value of it exists.
+    Raises (PassError): a variable that is read where no value of it exists; branches that yield different names.
     """
 
     name = "ConvertToSSA"
@@ -39,6 +40,7 @@ class ConvertToSSA(FunctionPass):
 
     def apply_function(self, func: Function, program: Program) -> Function:
         """The function in single assignment form."""
+        func = complete_branches(func)
         return _Converter(func).function()
 
 
@@ -155,6 +157,7 @@ class _Converter(IRMutator):
     def visit_if_stmt(self, op: s.IfStmt) -> s.Stmt:
         condition = self.visit_expr(op.condition)
         results = tuple(op.return_vars)
+        _check_yields(op)
         then, then_vars = self.branch(op.then_body)
         other, other_vars = self.branch(op.else_body)
         then_ends, other_ends = _ends(op.then_body), _ends(op.else_body)
@@ -340,6 +343,32 @@ def _ends(body: s.Stmt | None) -> bool:
     if isinstance(last, s.ScopeStmt):
         return _ends(last.body)
     return isinstance(last, (s.BreakStmt, s.ContinueStmt, s.ReturnStmt))
+
+
+def _check_yields(op: s.IfStmt) -> None:
+    """Every branch that runs to its end yields all results.
+
+    Raises:
+        PassError: at the yield that misses some, or at the if when a branch has none.
+    """
+    names = [base_name(v.name_hint) for v in op.return_vars]
+    for word, body in (("first", op.then_body), ("else", op.else_body)):
+        last = _last(body)
+        made = len(last.value) if isinstance(last, s.YieldStmt) else 0
+        if names and made != len(names) and not _ends(body):
+            raise PassError(
+                f"this if has the results {', '.join(names)}, but its {word} branch yields {made or 'nothing'}; end both "
+                f"with {', '.join(names)} = pl.yield_(...), or use one name where both branches mean the same value",
+                last if made else op,
+            )
+
+
+def _last(body: s.Stmt | None) -> s.Stmt | None:
+    """The last statement; scopes are looked into."""
+    stmts = s.stmts_of(body)
+    if stmts and isinstance(stmts[-1], s.ScopeStmt):
+        return _last(stmts[-1].body)
+    return stmts[-1] if stmts else None
 
 
 def _add_yields(body: s.Stmt | None, values: Sequence[e.Expr]) -> s.Stmt:

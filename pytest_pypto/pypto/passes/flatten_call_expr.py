@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 from ..ir import expr as e
 from ..ir import stmt as s
 from ..ir.program import Function, Program
-from ..ir.visitor import IRMutator, deep_clone
+from ..ir.visitor import IRMutator, deep_clone, exprs_of, walk_exprs, walk_stmts
+from ._util import all_uses
 from .base import FunctionPass
 from .properties import NORM, SSA
 
@@ -18,7 +22,8 @@ class FlattenCallExpr(FunctionPass):
 
     `t__tmp_v<n> = call` stands directly before the statement (before a loop for its bounds and initial values; inside
     the body before a yield), evaluated from left to right and inner calls first. A call in the condition of a while
-    loop is carried: it is computed before the loop and again at the end of the body.
+    loop is carried: it is computed before the loop and again at the end of the body. A tuple that is only taken apart
+    again (`a, b = f(x), g(y)`) goes: its items are the values themselves.
     """
 
     name = "FlattenCallExpr"
@@ -27,15 +32,54 @@ class FlattenCallExpr(FunctionPass):
 
     def apply_function(self, func: Function, program: Program) -> Function:
         """The function with every call on its own."""
-        body = _Flattener().visit_stmt(func.body)
+        body = _Flattener(_taken_apart(func.body)).visit_stmt(func.body)
         return func if body is func.body else func.with_(body=body)
+
+
+def _taken_apart(body: s.Stmt) -> dict[e.Var, int]:
+    """Variables that hold a tuple of which only items are used, with the number of uses."""
+    held = {x.var for x in walk_stmts(body) if isinstance(x, s.AssignStmt) and isinstance(x.value, e.MakeTuple)}
+    if not held:
+        return {}
+    uses, items = Counter(all_uses(body)), Counter[e.Var]()
+    for stmt in walk_stmts(body):
+        for root in exprs_of(stmt):
+            parts = (x for x in walk_exprs(root) if isinstance(x, e.TupleGetItemExpr))
+            items.update(x.tuple for x in parts if isinstance(x.tuple, e.Var))
+    return {v: uses[v] for v in held if uses[v] == items[v]}
+
+
+def _unpacked(stmts: Sequence[s.Stmt], taken_apart: dict[e.Var, int]) -> list[s.Stmt]:
+    """`t = (x, y)` with `a = t[0]` and `b = t[1]` right behind it becomes `a = x` and `b = y`."""
+    made: list[s.Stmt] = []
+    at = 0
+    while at < len(stmts):
+        stmt = stmts[at]
+        at += 1
+        made.append(stmt)
+        if not isinstance(stmt, s.AssignStmt) or stmt.var not in taken_apart or not isinstance(stmt.value, e.MakeTuple):
+            continue
+        values = stmt.value.elements
+        behind = [x for i, x in enumerate(stmts[at : at + len(values)]) if _takes(x, stmt.var, i)]
+        if len(behind) == len(values) == taken_apart[stmt.var]:
+            made[-1:] = [replace(x, value=v) for x, v in zip(behind, values, strict=True)]
+            at += len(values)
+    return made
+
+
+def _takes(stmt: s.Stmt, whole: e.Var, index: int) -> TypeGuard[s.AssignStmt]:
+    """The statement names the item `index` of a tuple."""
+    value = stmt.value if isinstance(stmt, s.AssignStmt) else None
+    return isinstance(value, e.TupleGetItemExpr) and value.tuple is whole and value.index == index
 
 
 class _Flattener(IRMutator):
     """`pending` collects the statements that must stand before the current one."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken_apart: dict[e.Var, int]) -> None:
         super().__init__()
+        self.taken_apart = taken_apart
+        self.items: dict[e.Expr, tuple[e.Expr, ...]] = {}
         self.pending: list[s.Stmt] = []
         self.counter = 0
         self.depth = 0
@@ -88,6 +132,8 @@ class _Flattener(IRMutator):
         return op if same else e.MakeTuple(elements, op.span)
 
     def visit_tuple_get_item_expr(self, op: e.TupleGetItemExpr) -> e.Expr:
+        if op.tuple in self.items:
+            return self.items[op.tuple][op.index]
         whole = self.inner(op.tuple)
         return op if whole is op.tuple else e.TupleGetItemExpr(whole, op.index, op.span)
 
@@ -95,16 +141,17 @@ class _Flattener(IRMutator):
 
     def block(self, body: s.Stmt) -> s.Stmt:
         """A body with the named calls in front of the statements that need them."""
-        stmts = s.stmts_of(body)
+        stmts = _unpacked(s.stmts_of(body), self.taken_apart)
         outer, self.pending = self.pending, []
         made: list[s.Stmt] = []
         for stmt in stmts:
             new = self.visit_stmt(stmt)
             made += self.pending
             self.pending = []
-            made.append(new)
+            made += s.stmts_of(new)
         self.pending = outer
-        same = len(made) == len(stmts) and all(a is b for a, b in zip(made, stmts, strict=True))
+        old = s.stmts_of(body)
+        same = len(made) == len(old) and all(a is b for a, b in zip(made, old, strict=True))
         return body if same else s.SeqStmts(tuple(made), body.span)
 
     def visit_seq_stmts(self, op: s.SeqStmts) -> s.Stmt:
@@ -112,6 +159,9 @@ class _Flattener(IRMutator):
 
     def visit_assign_stmt(self, op: s.AssignStmt) -> s.Stmt:
         value = self.outer(op.value)
+        if isinstance(value, e.MakeTuple) and op.var in self.taken_apart:
+            self.items[op.var] = value.elements
+            return s.seq([], op.span)
         return op if value is op.value else replace(op, value=value)
 
     def visit_eval_stmt(self, op: s.EvalStmt) -> s.Stmt:
