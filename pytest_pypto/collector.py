@@ -11,6 +11,7 @@ import pytest
 
 LAYERS = ("roundtrip", "oracle", "passes", "memory", "device")
 SHOWN_REASONS = 3
+SHOWN_TESTS = 3
 
 
 @dataclass
@@ -23,6 +24,8 @@ class Totals:
         layers: for each layer, how often it `passed`, `failed` or was `not-run`.
         reasons: why layers did not run.
         advice: findings that do not fail a test, by kind.
+        advised: tests with such findings, in order.
+        not_compared: outputs that a golden did not cover, each with its test.
         tightest: greatest used share of a tolerance among passed checks, and the test.
         deselected: variants left out, by platform.
     """
@@ -32,6 +35,8 @@ class Totals:
     layers: dict[str, Counter[str]] = field(default_factory=dict)
     reasons: Counter[str] = field(default_factory=Counter)
     advice: Counter[str] = field(default_factory=Counter)
+    advised: dict[str, None] = field(default_factory=dict)
+    not_compared: dict[str, None] = field(default_factory=dict)
     tightest: tuple[float, str] = (0.0, "")
     deselected: Counter[str] = field(default_factory=Counter)
 
@@ -48,6 +53,9 @@ class Totals:
                 self.reasons.update(text.split("; "))
             elif name == "pypto.advice":
                 self.advice.update(text.split())
+                self.advised[nodeid] = None
+            elif name == "pypto.not_compared":
+                self.not_compared[f"{text} in {nodeid}"] = None
             elif name == "pypto.headroom":
                 self.tightest = max(self.tightest, (float(text), nodeid))
 
@@ -71,7 +79,10 @@ class Totals:
         if len(self.reasons) > SHOWN_REASONS:
             rows.append(f"not run: {len(self.reasons) - SHOWN_REASONS} more reasons")
         if self.advice:
-            rows.append("advice: " + ", ".join(f"{kind} {count}x" for kind, count in sorted(self.advice.items())))
+            kinds = ", ".join(f"{kind} {count}x" for kind, count in sorted(self.advice.items()))
+            rows.append(f"advice: {kinds} in {_first(self.advised)} (the reports of --pypto-keep=all have the texts)")
+        if self.not_compared:
+            rows.append(f"not compared: {_first(self.not_compared)} ({len(self.not_compared)}x; no golden covers them)")
         if self.tightest[0] > 0:
             rows.append(f"closest to its tolerance: {100 * self.tightest[0]:.3g} % of it used by {self.tightest[1]}")
         return rows
@@ -85,6 +96,13 @@ class Totals:
                 words = [f"{n} {status.replace('-', ' ')}" for status, n in sorted(counts.items(), reverse=True)]
                 parts.append(f"{layer} {' '.join(words)}")
         return "layers: " + ", ".join(parts)
+
+
+def _first(names: Iterable[str]) -> str:
+    """The first few names, and how many more there are."""
+    listed = list(names)
+    more = f" and {len(listed) - SHOWN_TESTS} more" if len(listed) > SHOWN_TESTS else ""
+    return ", ".join(listed[:SHOWN_TESTS]) + more
 
 
 class ReportCollector:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,11 +15,13 @@ import pytest
 from pytest_pypto.check.tolerance import Source
 from pytest_pypto.harness import claims
 from pytest_pypto.harness import run as harness
+from pytest_pypto.harness.arguments import need_compiled, need_golden, need_inputs
 from pytest_pypto.harness.cache import CompileCache, GoldenCache, assembler_options, changed_config
 from pytest_pypto.harness.case import Case
 from pytest_pypto.harness.device import run_device
 from pytest_pypto.harness.errors import CannotRun, CaseError
 from pytest_pypto.harness.golden import Golden
+from pytest_pypto.harness.golden import Source as GoldenSource
 from pytest_pypto.harness.inputs import Inputs, checked_inputs, make_inputs
 from pytest_pypto.harness.oracle import Run, script_of
 from pytest_pypto.harness.signature import signature_of
@@ -51,6 +54,31 @@ def plain_failures() -> Iterator[None]:
         yield
     except (CaseError, MarkerError, CannotRun) as exc:
         raise pytest.fail.Exception(f"pypto: {exc}", pytrace=False) from None
+
+
+class short_traces:
+    """`with short_traces(full): ...`: an error that the compiler means for the author ends at the author's line.
+
+    The frames of the compiler are dropped, unless `full`; errors that are no words to the author (an assertion, a
+    KeyError) keep them.
+    """
+
+    def __init__(self, full: bool) -> None:
+        self.full = full
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, exc: BaseException | None, trace: TracebackType | None) -> None:
+        __tracebackhide__ = True
+        if exc is not None and not self.full and is_message(exc):
+            raise exc.with_traceback(None)
+
+
+def is_message(exc: BaseException) -> bool:
+    """Whether PyPTO raised it for the author: a class of its own that is not about a broken assumption inside."""
+    rooms = type(exc).__module__.removeprefix("pytest_pypto.").split(".")
+    return rooms[0] == "pypto" and type(exc).__name__ != "InternalError"
 
 
 class Workbench:
@@ -102,11 +130,11 @@ class Workbench:
         if hasattr(program, "functions"):
             if samples:
                 pytest.fail("pypto: pypto_compile takes sample arguments for @pl.jit kernels only", pytrace=False)
-            with failing_in(self.item, "compile"):
+            with failing_in(self.item, "compile"), self._short_traces():
                 made = self.tools.compiles.compile(program, {**config.compile_kwargs(), **assembler_options()})
             return self._noted(made)
         if hasattr(program, "compile"):
-            with failing_in(self.item, "compile"):
+            with failing_in(self.item, "compile"), self._short_traces():
                 return self._noted(program.compile(*samples, config=config))
         pytest.fail(
             f"pypto: pypto_compile takes a @pl.program or a @pl.jit kernel, got {type(program).__name__}",
@@ -119,13 +147,16 @@ class Workbench:
         """Seeded arguments that tell rows, columns and lanes apart; see `make_inputs`."""
         __tracebackhide__ = True
         with plain_failures():
+            need_compiled("pypto_inputs", compiled, program_too=True)
             return make_inputs(compiled, seed=self.seed if seed is None else seed, dims=dims, **own)
 
-    def golden(self, function: Callable[[dict[str, Any]], Any], inputs: Mapping[str, Any]) -> Golden:
+    def golden(self, function: GoldenSource, inputs: Mapping[str, Any]) -> Golden:
         """Expected values from a plain function on clones; see `compute_golden`."""
         __tracebackhide__ = True
         with plain_failures():
-            return self.tools.goldens.golden(function, inputs)
+            need_golden("pypto_golden", function, "first")
+            need_inputs("pypto_golden", inputs)
+            return function if isinstance(function, Golden) else self.tools.goldens.golden(function, inputs)
 
     def oracle(self, program: Any, inputs: Mapping[str, Any], *, after: str | None = None) -> Run:
         """Run a program through `torch_codegen`.
@@ -140,6 +171,8 @@ class Workbench:
         """
         __tracebackhide__ = True
         with plain_failures():
+            need_compiled("pypto_oracle", program, program_too=True)
+            need_inputs("pypto_oracle", inputs)
             ready = self._ready(program, inputs)
             self._claims(program)
             with failing_in(self.item, "oracle"):
@@ -168,6 +201,8 @@ class Workbench:
         """
         __tracebackhide__ = True
         with plain_failures():
+            need_compiled("pypto_device", compiled)
+            need_inputs("pypto_device", inputs)
             ready = self._ready(compiled, inputs)
             self._claims(compiled)
             with failing_in(self.item, "device"):
@@ -204,8 +239,11 @@ class Workbench:
     ) -> Verdict:
         """Check a compiled program in every way; see `pytest_pypto.check`. Fails the test with the report."""
         __tracebackhide__ = True
-        options: dict[str, Any] = {} if layers is None else {"layers": tuple(layers)}
+        options: dict[str, Any] = {} if layers is None else {"layers": layers}
         with plain_failures():
+            need_compiled("pypto_check", compiled)
+            need_inputs("pypto_check", inputs)
+            need_golden("pypto_check", golden)
             case = harness.prepare(
                 compiled,
                 inputs,
@@ -244,6 +282,9 @@ class Workbench:
             if after in (stage.name, stage.pass_name):
                 return stage.program
         raise CaseError(f"no pass is called {after!r}; the stages are {', '.join(s.name for s in stages)}")
+
+    def _short_traces(self) -> short_traces:
+        return short_traces(bool(self.item.config.getoption("fulltrace", False)))
 
     def _noted(self, compiled: Any) -> Any:
         claim = claims.current()
@@ -311,7 +352,10 @@ class Workbench:
         if choice == "all" or (choice == "fail" and not verdict.passed):
             self.kept += 1
             name = self.item.nodeid if self.kept == 1 else f"{self.item.nodeid} check {self.kept}"
-            verdict = keep(case, verdict, self.item.config.rootpath / "pypto_artifacts", name)
+            try:
+                verdict = keep(case, verdict, self.item.config.rootpath / "pypto_artifacts", name)
+            except OSError as exc:
+                verdict = verdict.with_(not_kept=f"{type(exc).__name__}: {exc}")
         self._record(verdict)
         self.item.config.hook.pytest_pypto_verdict(item=self.item, verdict=verdict)
         if not verdict.passed:
@@ -334,6 +378,8 @@ class Workbench:
         advice = [f.kind for r in verdict.layers for f in r.findings if f.severity == "advice"]
         if advice:
             note(("pypto.advice", " ".join(advice)))
+        if verdict.not_compared and verdict.passed:
+            note(("pypto.not_compared", ", ".join(verdict.not_compared)))
         missing = [f"{r.layer}: {r.reason}" for r in verdict.layers if r.status == "not run"]
         if missing:
             note(("pypto.not_run", "; ".join(missing)))

@@ -53,7 +53,7 @@ class TensorDiff:
         name: the output.
         passed: whether everything agrees.
         reason: why not: `shape`, `dtype`, `values`; "" when passed.
-        detail: one sentence for `shape` and `dtype`.
+        detail: one sentence for `shape`, `dtype`, and for NaN on both sides.
         total, mismatched: numbers of elements compared and found different.
         headroom: worst error as a fraction of what is allowed (1.0 is the limit); 0 when nothing was compared.
         worst, first: the element with the greatest excess, and the first few in memory order.
@@ -140,6 +140,13 @@ def _unlike(what: str, actual: str, expected: str) -> str:
     return f"{what} {actual}, expected {expected} (nothing is broadcast or converted)"
 
 
+def _both_nan(count: int) -> str:
+    if not count:
+        return ""
+    places = f"{count} element{'s'[: count != 1]}"
+    return f"NaN on both sides ({places}) counts as different (rule of the harness); pass equal_nan=True to accept it"
+
+
 def _dims(x: torch.Tensor) -> str:
     return str(tuple(x.shape))
 
@@ -160,6 +167,7 @@ class _Compared:
         self.bad = ~(same | close | both_nan) if equal_nan else ~(same | close)
         self.one_sided = (torch.isfinite(a) != torch.isfinite(b)) | (torch.isnan(a) != torch.isnan(b))
         self.finite, self.same = finite, same
+        self.both_nan = both_nan & self.bad
 
     def headroom(self) -> float:
         """Worst error as a fraction of the allowance, over finite elements that are not identical."""
@@ -181,6 +189,7 @@ class _Compared:
             dtype_name(self.expected.dtype),
             tuple(self.expected.shape),
             "values",
+            _both_nan(int(self.both_nan.sum())),
             total=self.expected.numel(),
             mismatched=int(flat.numel()),
             headroom=self.headroom(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -90,10 +90,41 @@ def make_case(compiled: Any, inputs: Mapping[str, Any], golden: Golden | None, p
     )
     if golden is not None:
         _fits(golden, ready)
-    wrong = [layer for layer in options.get("layers", LAYERS) if layer not in LAYERS]
-    if wrong:
-        raise CaseError(f"no layer is called {wrong[0]!r}; the layers are {', '.join(LAYERS)}")
+    if "layers" in options:
+        options["layers"] = checked_layers(options["layers"])
+    _known_outputs(options.get("sources", {}), known)
     return Case(compiled, ready, golden, platform, **options)
+
+
+def checked_layers(layers: Any) -> tuple[str, ...]:
+    """The layers that a check asks for.
+
+    Raises:
+        CaseError: none, an unknown one, or a text instead of a list of names.
+    """
+    known = f"the layers are {', '.join(LAYERS)}"
+    if isinstance(layers, str) or not isinstance(layers, Iterable):
+        raise CaseError(f"layers={layers!r} is no list of layers; write layers=({str(layers)!r},); {known}")
+    names = tuple(layers)
+    if not names:
+        raise CaseError(f"layers={layers!r} checks nothing; {known}; leave layers= out for all of them")
+    wrong = [name for name in names if name not in LAYERS]
+    if wrong:
+        raise CaseError(f"no layer is called {wrong[0]!r}; {known}")
+    return names
+
+
+def _known_outputs(sources: Mapping[str, Sequence[Source]], signature: Signature) -> None:
+    """Tolerances must be about outputs that exist."""
+    outputs = [p.name for p in signature.outputs]
+    for name in sources:
+        if name and name not in outputs and not name.startswith(RETURNED):
+            listed = ", ".join(map(repr, outputs)) or "none"
+            origin = next((s.name for s in sources[name]), "tolerance")
+            raise CaseError(
+                f"the {origin} gives a tolerance of output {name!r}, which the program does not have; the outputs are "
+                f"{listed}, and {RETURNED!r} for a value that is no parameter"
+            )
 
 
 def _fits(golden: Golden, inputs: Inputs) -> None:

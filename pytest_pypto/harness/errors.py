@@ -12,6 +12,10 @@ class CaseError(Exception):
     """The test itself is wrong (inputs, golden, arguments), so nothing was checked."""
 
 
+class ArgumentError(CaseError, TypeError):
+    """An argument is not the kind of thing that is expected in its place."""
+
+
 class CannotRun(Exception):
     """A layer cannot run here; the message says why and what to do."""
 

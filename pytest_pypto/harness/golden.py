@@ -37,22 +37,26 @@ class Golden:
     cached: bool = field(default=False, compare=False)
 
 
-def compute_golden(function: Callable[[dict[str, Any]], Any], inputs: Mapping[str, Any]) -> Golden:
+Source = Callable[[dict[str, Any]], Any] | Mapping[str, Any]
+"""What a golden is made of: a function, or a dict of expected tensors."""
+
+
+def compute_golden(function: Source, inputs: Mapping[str, Any]) -> Golden:
     """Run a golden function on clones of the inputs.
 
     Args:
-        function: takes a dict of clones by parameter name.
+        function: takes a dict of clones by parameter name. Or the dict of expected tensors itself.
         inputs: any mapping from parameter names to tensors and numbers. Never changed.
 
     Raises:
         CaseError: it touched nothing, replaced a tensor by one of another shape or dtype, or invented a name.
         Exception: whatever the function raises.
     """
-    name = getattr(function, "__name__", repr(function))
+    name = "dict" if isinstance(function, Mapping) else getattr(function, "__name__", repr(function))
     given = {key: clone(value) for key, value in inputs.items()}
     before = {key: getattr(value, "_version", None) for key, value in given.items()}
     table = dict(given)
-    returned = function(table)
+    returned = function if isinstance(function, Mapping) else function(table)
     if any(returned is table[key] and _touched(table[key], given.get(key), before.get(key)) for key in table):
         returned = None  # the in-place operation that wrote it gives the output back
     if isinstance(returned, Mapping):

@@ -53,7 +53,10 @@ class Inputs(Mapping[str, Any]):
 
 def clone(value: Any) -> Any:
     """A contiguous copy of a tensor with no history; anything else as it is."""
-    return value.detach().clone() if hasattr(value, "detach") else value
+    if not hasattr(value, "detach"):
+        return value
+    copy = value.detach().clone()
+    return copy if copy.is_contiguous() else copy.contiguous()
 
 
 def make_inputs(compiled: Any, *, seed: int = 0, dims: Mapping[str, int] | None = None, **overrides: Any) -> Inputs:
@@ -62,7 +65,8 @@ def make_inputs(compiled: Any, *, seed: int = 0, dims: Mapping[str, int] | None 
     Args:
         compiled: a `CompiledProgram` or an `ir.Program`.
         seed: data depend on it, on the parameter's name, and on nothing else.
-        dims: extents that the signature leaves open, by the program's name for them or as `<parameter>.<axis>`.
+        dims: extents that the signature leaves open, by the program's name for them or as `<parameter>.<axis>`;
+            those of given tensors are known.
         overrides: values for single parameters: a tensor, a number, or a function of (shape, dtype, generator).
 
     Raises:
@@ -72,6 +76,7 @@ def make_inputs(compiled: Any, *, seed: int = 0, dims: Mapping[str, int] | None 
     _known(overrides, signature)
     known = dict(dims or {})
     _check_dims(known, signature)
+    _infer_dims(known, signature, overrides)
     values: dict[str, Any] = {}
     for param in signature.params:
         given = overrides.get(param.name)
@@ -92,7 +97,12 @@ def checked_inputs(values: Mapping[str, Any], signature: Signature, seed: int = 
     extents: dict[str, tuple[int, str]] = {}
     for param in signature.params:
         _check_value(param, values[param.name], extents)
-    return Inputs(values, signature, seed)
+    return Inputs({name: _dense(value) for name, value in values.items()}, signature, seed)
+
+
+def _dense(value: Any) -> Any:
+    """The tensor itself when it is contiguous, else a contiguous copy: a program takes dense memory."""
+    return value.contiguous() if hasattr(value, "is_contiguous") and not value.is_contiguous() else value
 
 
 def _known(values: Mapping[str, Any], signature: Signature) -> None:
@@ -111,6 +121,27 @@ def _check_dims(dims: Mapping[str, int], signature: Signature) -> None:
     if unknown:
         accepted = _list(sorted(known)) or "none: every extent is fixed"
         raise CaseError(f"no open extent is called {_list(unknown)}; accepted: {accepted}")
+
+
+def _infer_dims(dims: dict[str, int], signature: Signature, given: Mapping[str, Any]) -> None:
+    """Enter the open extents that given tensors have.
+
+    Raises:
+        CaseError: `dims` and a tensor, or two tensors, do not agree.
+    """
+    origin = {name: f"by dims={{{name!r}: {extent}}}" for name, extent in dims.items()}
+    for param in signature.params:
+        shape = getattr(given.get(param.name), "shape", None)
+        if shape is None or param.shape is None or len(shape) != len(param.shape):
+            continue
+        for axis, have in enumerate(map(int, shape)):
+            for key in _dim_keys(param, axis):
+                if dims.setdefault(key, have) != have:
+                    raise CaseError(
+                        f"extent {key!r} is {have} in input {param.name!r} but {dims[key]} {origin[key]}; "
+                        "make them equal"
+                    )
+                origin.setdefault(key, f"in input {param.name!r}")
 
 
 def _dim_keys(param: Param, axis: int) -> tuple[str, ...]:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pytest_pypto import toolchain
 from pytest_pypto.check.tolerance import Source, checked
 from pytest_pypto.harness import device as device_layer
 from pytest_pypto.harness import layers as ir_layers
-from pytest_pypto.harness.case import Accumulation, Case, make_case, not_compared
+from pytest_pypto.harness.arguments import need_compiled, need_golden, need_inputs
+from pytest_pypto.harness.case import Accumulation, Case, checked_layers, make_case, not_compared
 from pytest_pypto.harness.claims import Claim, current
 from pytest_pypto.harness.errors import CannotRun, CaseError, CheckFailed
 from pytest_pypto.harness.facts import facts_of
 from pytest_pypto.harness.golden import Golden, compute_golden
+from pytest_pypto.harness.golden import Source as GoldenSource
 from pytest_pypto.harness.stages import Stage, program_of, stages_of
 from pytest_pypto.harness.verdict import LAYERS, LayerResult, Verdict
 
-Reference = Golden | Callable[[dict[str, Any]], Any]
+NUMBERS = frozenset(("oracle", "passes", "device"))
+"""The layers that need a golden."""
+
+Reference = Golden | GoldenSource
 
 
 class _Session:
@@ -129,7 +134,7 @@ def check(
     Args:
         compiled: a `CompiledProgram`.
         inputs: arguments by parameter name; never changed.
-        golden: a function on a dict of clones, or what `pypto_golden` made of it.
+        golden: a function on a dict of clones, a dict of expected tensors, or what `pypto_golden` made of either.
         platform: platform id; the artifact's own by default.
         rtol, atol: tolerance of all outputs; the policy decides what is not given.
         tolerances: (rtol, atol) of single outputs.
@@ -173,7 +178,15 @@ def prepare(
     tolerances: Mapping[str, tuple[float, float]] | None = None,
     **options: Any,
 ) -> Case:
-    """The case that `check` runs."""
+    """The case that `check` runs.
+
+    Raises:
+        ArgumentError: an argument is not the kind of thing that is expected in its place.
+    """
+    need_compiled("check", compiled)
+    need_inputs("check", inputs)
+    if golden is not None or NUMBERS & set(checked_layers(options.get("layers", LAYERS))):
+        need_golden("check", golden)
     ready = golden if golden is None or isinstance(golden, Golden) else compute_golden(golden, inputs)
     sources = argument_sources(rtol, atol, tolerances)
     for name, more in dict(options.pop("sources", {})).items():

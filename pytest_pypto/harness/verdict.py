@@ -99,6 +99,7 @@ class Verdict:
         not_compared: outputs that the golden did not write, so that nothing was compared.
         repro: one command that repeats it, "" outside pytest.
         kept: directory with everything that was kept, "" for none.
+        not_kept: why keeping failed, "" when it did not.
         schema: version of this record.
     """
 
@@ -113,6 +114,7 @@ class Verdict:
     repro: str = ""
     kept: str = ""
     settings: Mapping[str, str] = field(default_factory=dict)
+    not_kept: str = ""
     schema: int = SCHEMA
 
     @property

@@ -41,6 +41,11 @@ def _verdict(verdict: Verdict) -> str:
         "</table>",
         *(_layer(layer) for layer in verdict.failed_layers),
     ]
+    notes = text.advice(verdict)
+    if verdict.not_compared:
+        notes.append(f"not compared: {', '.join(verdict.not_compared)}")
+    if notes:
+        parts.append("<pre>" + escape("\n".join(notes)) + "</pre>")
     if verdict.repro:
         parts.append(f"<h2>Repeat</h2><pre>{escape(verdict.repro)}</pre>")
     return "\n".join(parts)

@@ -27,6 +27,7 @@ def render(verdict: Verdict, *, colour: bool = False) -> str:
     shown: list[tuple[TensorDiff, str]] = []
     for layer in verdict.failed_layers:
         lines += _failed(layer, colour, shown)
+    lines += advice(verdict)
     lines += ["layers:", *(f"  {row}" for row in table(verdict))]
     if verdict.not_compared:
         lines.append(f"not compared (the golden does not write it): {', '.join(verdict.not_compared)}")
@@ -53,10 +54,18 @@ def table(verdict: Verdict) -> list[str]:
     return rows
 
 
+def advice(verdict: Verdict) -> list[str]:
+    """What the layers that passed would have the author look at; none when there is nothing."""
+    rows = [row for r in verdict.layers if r.status != "failed" for f in r.findings for row in _finding(f)]
+    return ["findings that fail nothing:", *(f"  {row}" for row in rows), ""] if rows else []
+
+
 def _ending(verdict: Verdict) -> list[str]:
     lines = []
     if verdict.kept:
         lines.append(f"kept: {verdict.kept}")
+    if verdict.not_kept:
+        lines.append(f"not kept: {verdict.not_kept}")
     if verdict.repro:
         lines.append(f"repeat: {verdict.repro}")
     return ["", *lines] if lines else []
@@ -112,6 +121,8 @@ def difference(diff: TensorDiff, *, colour: bool = False) -> list[str]:
     if diff.reason in ("shape", "dtype"):
         return [f"{head}: {diff.detail}"]
     lines = [f"{head}: {_counts(diff)}", f"  {diff.tolerance.describe()}"]
+    if diff.detail:
+        lines.append(f"  {diff.detail}")
     if diff.pattern:
         lines.append(f"  where: {diff.pattern}")
     if diff.worst is not None:

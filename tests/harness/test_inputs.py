@@ -182,3 +182,28 @@ def test_a_dtype_that_torch_lacks() -> None:
     signature = Signature((Param("x", "In", (4,), "hf8"),))
     with pytest.raises(CaseError, match="parameter 'x': torch has no counterpart of dtype hf8"):
         checked_inputs({"x": torch.ones(4)}, signature)
+
+
+def test_open_extents_follow_from_given_tensors() -> None:
+    inputs = make_inputs(programs.OpenRows, x=torch.ones(5, 32))
+    assert tuple(inputs["out"].shape) == (5, 32)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"dims": {"M": 7}}, r"extent 'M' is 5 in input 'x' but 7 by dims=\{'M': 7\}; make them equal"),
+        ({"out": torch.ones(9, 32)}, "extent 'M' is 9 in input 'out' but 5 in input 'x'; make them equal"),
+    ],
+)
+def test_open_extents_that_disagree(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(CaseError, match=message):
+        make_inputs(programs.OpenRows, x=torch.ones(5, 32), **arguments)
+
+
+@pytest.mark.parametrize("given", [torch.arange(2048.0).reshape(64, 32).T, torch.arange(32.0)[:, None].expand(32, 64)])
+def test_strided_tensors_become_dense_copies(given: torch.Tensor) -> None:
+    inputs = make_inputs(programs.vector_add(), a=given)
+    assert inputs["a"].is_contiguous()
+    assert inputs.clones()["a"].is_contiguous()
+    assert torch.equal(inputs["a"], given)

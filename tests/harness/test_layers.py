@@ -219,3 +219,52 @@ def test_an_operator_unknown_in_some_stages_only(
     assert result.status == "passed"
     assert "1 stages not run" in result.scope
     assert "tile.magic" in result.scope
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# A front-end program that disagrees already
+
+
+def test_nan_of_the_front_end_blames_no_pass() -> None:
+    def reference(t):
+        t["out"][:] = 0
+
+    case, stages = made(programs.vector_add(), reference)
+    case.inputs["a"][3, 4] = float("nan")
+    result = run("passes", (case, stages))
+    assert result.status == "failed"
+    assert "the front-end program already disagrees with golden" in result.reason
+    changed = broken(stages, "ConvertTensorToTileOps", r"pl\.tile\.add\(", "pl.tile.sub(")
+    assert run("passes", (case, stages), changed).first_bad.endswith("_after_ConvertTensorToTileOps")
+
+
+def test_a_program_that_writes_an_input_blames_no_pass() -> None:
+    @pl.program
+    class WritesInput:
+        @pl.function
+        def main(self, x: pl.Tensor[[8, 16], pl.FP32], out: pl.Out[pl.Tensor[[8, 16], pl.FP32]]):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                x = pl.assemble(x, pl.add(x, 1.0), [0, 0])
+                out = pl.assemble(out, pl.mul(x, 2.0), [0, 0])
+            return out
+
+    def reference(t):
+        t["out"][:] = (t["x"] + 1) * 2
+
+    found = made(WritesInput, reference)
+    oracle, passes = run("oracle", found), run("passes", found)
+    if oracle.status == "failed":  # the input that was written
+        assert [d.name for d in oracle.diffs if not d.passed] == ["x"]
+        assert "the front-end program already disagrees with golden" in passes.reason
+    assert passes.first_bad in ("", "00_frontend")
+
+
+def test_a_front_end_program_that_does_not_run_blames_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(self, inputs):
+        raise RuntimeError("no luck")
+
+    found = made(programs.vector_add(), programs.add_reference)
+    monkeypatch.setattr("pytest_pypto.harness.oracle.Script.run", fails)
+    result = run("passes", found)
+    assert result.reason.startswith("the front-end program does not run (see oracle)")
+    assert result.first_bad == "00_frontend"
