@@ -357,8 +357,8 @@ def _check_yields(op: s.IfStmt) -> None:
         made = len(last.value) if isinstance(last, s.YieldStmt) else 0
         if names and made != len(names) and not _ends(body):
             raise PassError(
-                f"this if has the results {', '.join(names)}, but its {word} branch yields {made or 'nothing'}; end both "
-                f"with {', '.join(names)} = pl.yield_(...), or use one name where both branches mean the same value",
+                f"this if has the results {', '.join(names)}, but its {word} branch yields {made or 'nothing'}; end "
+                f"both with {', '.join(names)} = pl.yield_(...), or use one name where both mean the same value",
                 last if made else op,
             )
 

@@ -7,7 +7,7 @@ from ...ir import extents
 from ...ir import stmt as s
 from ...ir.dtypes import FP32, DataType
 from ...ir.enums import MemorySpace
-from ...ir.op_table import find_op
+from ...ir.op_table import create_op_call, find_op
 from ...ir.span import Span
 from ...ir.types import TensorType, TileType
 from .kernel import Kernel
@@ -119,10 +119,19 @@ def binary(k: Kernel, call: e.Call, base: str, stmt: s.Stmt) -> e.Expr:
         if not extents.all_equal(tile_type(x).shape, shape) and name in _COMMUTES:
             x, y = y, x
         vector = _vector_form(x, y)
-        if vector is not None:
+        if vector is not None and takes(f"tile.{vector}_expand_{_VECTORS[name]}", x, y):
             return k.emit(f"tile.{vector}_expand_{_VECTORS[name]}", [x, y], name=f"{base}__tile", span=call.span)
     x, y = expand(k, x, shape, call), expand(k, y, shape, call)
     return k.emit(f"tile.{name}", [x, y], kept_kwargs(call, f"tile.{name}"), name=f"{base}__tile", span=call.span)
+
+
+def takes(op: str, *args: e.Expr) -> bool:
+    """The operator has a form for these operands; some take fewer element types than the plain operation does."""
+    try:
+        create_op_call(op, args, {})
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _vector_form(x: e.Var, y: e.Var) -> str | None:
