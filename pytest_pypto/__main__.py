@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import os
 import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pytest_pypto import toolchain
@@ -24,6 +25,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Entry of `python -m pytest_pypto`; returns the exit code."""
     args = _parser().parse_args(argv)
     code: int = args.action(args)
+    return code
+
+
+def _until_closed(action: Callable[[], int]) -> int:
+    """Run something that writes; a reader that stops early (`| head`) is no error."""
+    try:
+        code = action()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is left to flush at exit
+        return 0
     return code
 
 
@@ -68,12 +80,20 @@ def _info(args: argparse.Namespace) -> int:
         return _complain(str(exc).replace("--pypto-toolchain", "--toolchain"))
     from pytest_pypto.info import describe
 
-    sys.stdout.writelines(f"{line}\n" for line in describe(chosen))
+    return _until_closed(lambda: _write(describe(chosen)))
+
+
+def _write(lines: Sequence[str]) -> int:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
 
 def tools(argv: Sequence[str] | None = None) -> int:
     """Entry of the console script `pypto-embedded TOOL [ARGS]`; returns the exit code."""
+    return _until_closed(lambda: _tools(argv))
+
+
+def _tools(argv: Sequence[str] | None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] in ("-h", "--help"):
         sys.stdout.write("usage: pypto-embedded TOOL [ARGS]\n\ntools:\n")

@@ -25,7 +25,7 @@ class PytestPyptoWarning(pytest.PytestWarning):
     """A test that passed proves less than it seems to."""
 
 
-_CLAIM = pytest.StashKey["Claim"]()
+_CLAIM: pytest.StashKey[Claim] = pytest.StashKey()
 
 
 def concerns(item: pytest.Item) -> bool:

@@ -19,7 +19,8 @@ DIRECTIONS = ("V2C", "C2V", "BIDIR")
 DOCS = (
     "pypto_platform(*ids): run the test once on each of these platforms (a2a3sim, a5sim, a2a3, a5), as far as "
     "--pypto-platform selects them.",
-    "pypto_split(*modes): run the test once with each of these split modes (NONE, UP_DOWN, LEFT_RIGHT).",
+    "pypto_split(*modes): run the test once with each of these split modes (NONE, UP_DOWN, LEFT_RIGHT); the lowered "
+    "program must really be split that way.",
     "pypto_direction(*ways): run the test once for each of these directions (V2C, C2V, BIDIR); the lowered program "
     "must really cross that way.",
     "pypto_tolerance(rtol=..., atol=..., output=...): tolerance of all outputs, or of one.",
@@ -81,6 +82,16 @@ def _name(axis: Axis, value: Any) -> str:
     if not isinstance(name, str) or name not in axis.known:
         raise MarkerError(f"{axis.marker}: unknown {axis.noun} {value!r}: choose from {', '.join(axis.known)}")
     return name
+
+
+def unknown_marker(item: pytest.Item) -> str:
+    """What is wrong with the names of a test's markers: one that starts like ours and is none of them. "" for nothing.
+
+    A misspelt marker would be silently without effect otherwise.
+    """
+    known = (*(axis.marker for axis in AXES), "pypto_tolerance")
+    wrong = next((m.name for m in item.iter_markers() if m.name.startswith("pypto_") and m.name not in known), None)
+    return "" if wrong is None else f"no marker is called {wrong!r}; the markers are {', '.join(known)}"
 
 
 @dataclass(frozen=True)

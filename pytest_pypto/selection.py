@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_pypto.markers import AXES, MarkerError, axis_values, tolerance_of
+from pytest_pypto.markers import AXES, MarkerError, axis_values, tolerance_of, unknown_marker
 from pytest_pypto.options import Settings
 from pytest_pypto.toolchain import Toolchain
 
@@ -50,6 +50,9 @@ def parametrize(metafunc: pytest.Metafunc, settings: Settings, unavailable: Unav
         settings: of the session.
         unavailable: platform id -> why it cannot run here, None when it can.
     """
+    misspelt = unknown_marker(metafunc.definition)
+    if misspelt:
+        pytest.fail(f"{metafunc.definition.nodeid}: {misspelt}", pytrace=False)
     wanted = PLATFORM_FIXTURE in metafunc.fixturenames
     marks = [metafunc.definition.get_closest_marker(axis.marker) for axis in AXES]
     if not wanted and not any(marks):

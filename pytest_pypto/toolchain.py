@@ -1,8 +1,8 @@
 """Which `pypto` is in force: an installed PyPTO, or the embedded one under the same import name.
 
-`activate("auto")` prefers an installed PyPTO (a package `pypto` that has `pypto.language`). Without one, a finder on
-`sys.meta_path` makes `pypto.X` and `pytest_pypto.pypto.X` the same module object, whichever is imported first. An
-unrelated distribution of the same name is recognised by its files; it is never imported.
+`activate("auto")` prefers an installed PyPTO (a package `pypto` whose `pypto.language` has `program`). Without one, a
+finder on `sys.meta_path` makes `pypto.X` and `pytest_pypto.pypto.X` the same module object, whichever is imported
+first. An unrelated distribution of the same name is recognised by its files; it is never imported.
 
 This module imports the standard library only.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ REAL = "pytest_pypto.pypto"
 EMBEDDED_DIR = Path(__file__).resolve().parent / "pypto"
 
 FOREIGN = (
-    "the package `pypto` at {where} is another project of the same name (it has no `pypto.language`); "
+    "the package `pypto` at {where} is another project of the same name (it has no `pypto.language` with `program`); "
     "uninstall it, or choose the embedded PyPTO with --pypto-toolchain=embedded"
 )
 MISSING = (
@@ -82,7 +83,7 @@ def distribution_version(name: str) -> str:
 
 @dataclass(frozen=True)
 class Found:
-    """A package named `pypto` on the import path; `genuine` when it has `pypto.language`."""
+    """A package named `pypto` on the import path; `genuine` when its `pypto.language` has `program`."""
 
     where: str
     genuine: bool
@@ -109,8 +110,24 @@ def _judge(search: Sequence[str] | None, origin: str | None) -> Found | None:
     where = paths[0] if paths else str(origin)
     if paths and Path(where).resolve() == EMBEDDED_DIR:
         return None  # our own package directory stands on the path itself
-    genuine = bool(paths) and _foreign_spec(f"{ALIAS}.language", paths) is not None
-    return Found(where, genuine)
+    return Found(where, bool(paths) and _has_program(_language_spec(paths)))
+
+
+def _language_spec(paths: Sequence[str]) -> ModuleSpec | None:
+    try:
+        return _foreign_spec(f"{ALIAS}.language", paths)
+    except KeyError:  # a bare directory: the import system wants its parent imported first
+        return None
+
+
+def _has_program(spec: ModuleSpec | None) -> bool:
+    """Whether `pypto.language` speaks of `program`, judged by its source; without a source it is believed."""
+    if spec is None or (spec.loader is None and not spec.has_location):
+        return False  # a bare directory
+    file = Path(spec.origin or "")
+    if file.suffix != ".py" or not file.is_file():
+        return True
+    return re.search(r"\bprogram\b|import \*", file.read_text(encoding="utf-8", errors="replace")) is not None
 
 
 def _foreign_spec(name: str, path: Sequence[str] | None) -> ModuleSpec | None:

@@ -178,6 +178,24 @@ def test_wrong_use(pytester: pytest.Pytester, mark: str, message: str) -> None:
     result.stdout.no_fnmatch_line("*During handling*")
 
 
+@pytest.mark.parametrize("name", ["pypto_platforms", "pypto_spilt", "pypto_tolerances"])
+def test_a_misspelt_marker(pytester: pytest.Pytester, name: str) -> None:
+    pytester.makepyfile(f"import pytest\n@pytest.mark.{name}('x')\ndef test_it(): pass\ndef test_other(): pass\n")
+    result = pytester.runpytest("-Wignore")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(
+        [
+            f"*::test_it: no marker is called '{name}'; the markers are pypto_platform, pypto_split, pypto_direction, "
+            "pypto_tolerance"
+        ]
+    )
+
+
+def test_markers_of_others_are_left_alone(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import pytest\n@pytest.mark.pypt_slow\n@pytest.mark.slow\ndef test_it(): pass\n")
+    pytester.runpytest("-Wignore").assert_outcomes(passed=1)
+
+
 def test_own_reason_why_a_platform_cannot_run(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(
         """

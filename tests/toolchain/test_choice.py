@@ -29,14 +29,14 @@ def no_pypto(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     sys.modules.update(saved)
 
 
-def package(root: Path, *, language: bool) -> Path:
+def package(root: Path, *, language: bool, text: str = "from .parser import function, program\n") -> Path:
     """A package `pypto` that must not be imported."""
     folder = root / "pypto"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text(BOOBY_TRAP)
     if language:
         (folder / "language").mkdir()
-        (folder / "language" / "__init__.py").write_text(BOOBY_TRAP)
+        (folder / "language" / "__init__.py").write_text(BOOBY_TRAP + text)
     return folder
 
 
@@ -54,6 +54,28 @@ class TestResolve:
         assert toolchain.resolve("installed").kind == "installed"
         chosen = toolchain.resolve("embedded")
         assert (chosen.kind, chosen.foreign) == ("embedded", str(folder))
+
+    @pytest.mark.parametrize(
+        ("text", "genuine"),
+        [("def program(cls): ...\n", True), ("from .all import *\n", True), ("", False), ("programs = 3\n", False)],
+    )
+    def test_a_language_without_program_is_another_project(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, genuine: bool
+    ) -> None:
+        folder = package(tmp_path, language=True, text=text)
+        monkeypatch.syspath_prepend(tmp_path)
+        chosen = toolchain.resolve("auto")
+        assert chosen.kind == ("installed" if genuine else "embedded")
+        if not genuine:
+            assert chosen.foreign == str(folder)
+            with pytest.raises(toolchain.ToolchainError, match=r"it has no `pypto\.language` with `program`"):
+                toolchain.resolve("installed")
+
+    def test_a_bare_directory_is_no_language(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        folder = package(tmp_path, language=False)
+        (folder / "language").mkdir()
+        monkeypatch.syspath_prepend(tmp_path)
+        assert toolchain.resolve("auto").kind == "embedded"
 
     def test_foreign_package(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         folder = package(tmp_path, language=False)

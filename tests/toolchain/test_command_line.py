@@ -65,3 +65,13 @@ def test_every_tool_has_help(tool: str) -> None:
     done = run("tool", tool, "--help")
     assert done.returncode == 0, done.stderr
     assert "usage: " in done.stdout
+
+
+@pytest.mark.parametrize("words", [["-m", "pytest_pypto", "info"], ["-m", "pytest_pypto", "tool", "--help"]])
+def test_a_reader_that_stops_early_is_no_error(words: list[str]) -> None:
+    child = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    assert (child.stderr.read(), child.wait(120)) == ("", 0)
+    child.stderr.close()
