@@ -7,8 +7,10 @@ token: the second core waits for it.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from heapq import merge
 
 from ...ir import expr as e
 from ...ir import stmt as s
@@ -64,7 +66,8 @@ class _Line:
         self._tokens = tokens
         self._stmts = stmts
         self.summary = _Summary()
-        self._open: list[tuple[int, _Access]] = []
+        self._open: dict[tuple[Side, e.Var, bool], list[tuple[int, _Access]]] = defaultdict(list)
+        """Accesses by core, tensor and whether they write, each with the place of its statement in this list."""
 
     def take(self, i: int, part: _Summary) -> None:
         """The next statement."""
@@ -73,8 +76,10 @@ class _Line:
             self._order(access, lambda before, now: now.write and windows.apart(before.window, now.window))
             if _other(access.side) not in self.summary.crossed:
                 self.summary.entry.append(access)
-        self._open = [(k, a) for k, a in self._open if a.side not in part.crossed]
-        self._open += [(i, a) for a in part.open]
+        for side in part.crossed:
+            self._close(side, i)
+        for access in part.open:
+            self._open[access.side, access.root, access.write].append((i, access))
         self.summary.crossed |= part.crossed
 
     def next_turn(self, loop: Loop) -> None:
@@ -85,8 +90,15 @@ class _Line:
 
     def close(self) -> _Summary:
         """The summary of all statements."""
-        self.summary.open = [a for _, a in self._open]
+        found = [item for items in self._open.values() for item in items]
+        self.summary.open = [a for _, a in sorted(found, key=lambda item: item[0])]
         return self.summary
+
+    def _close(self, side: Side, i: int) -> None:
+        """Everything that a core did up to statement `i` is ordered."""
+        for key, items in self._open.items():
+            if key[0] is side and items:
+                self._open[key] = [item for item in items if item[0] > i]
 
     def _order(self, access: _Access, harmless: Callable[[_Access, _Access], bool]) -> None:
         """Add tokens after the accesses of the other core that must come before `access`.
@@ -94,15 +106,15 @@ class _Line:
         One in this list also orders everything before it; one in a loop or branch may not be reached, and orders
         itself only.
         """
-        for i, before in reversed(self._open):
-            if before.side is access.side or before.root is not access.root or not (before.write or access.write):
-                continue
+        other, root = _other(access.side), access.root
+        found = [self._open[other, root, write] for write in ((True, False) if access.write else (True,))]
+        for i, before in merge(*map(reversed, found), key=lambda item: -item[0]):
             if harmless(before, access) or self._tokens.has(before):
                 continue
             self._tokens.add(before)
             if before.stmt is self._stmts[i]:
-                self.summary.crossed.add(before.side)
-                self._open = [(k, a) for k, a in self._open if a.side is not before.side or k > i]
+                self.summary.crossed.add(other)
+                self._close(other, i)
                 return
 
 
