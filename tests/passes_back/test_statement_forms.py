@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from pytest_pypto.pypto.codegen.errors import CodegenError
 from pytest_pypto.pypto.passes._util import PassError
 
 from .whole import check_device, check_stages, out, program, randn, stages
@@ -127,6 +128,49 @@ def test_branch_without_a_yield() -> None:
     text = program("x: [8, 16] FP32\nc: [1] INT32\no: [8, 16] FP32 Out", body)
     with pytest.raises(PassError, match=r":9:.*results y.*else branch yields nothing"):
         stages(text, "a2a3sim")
+
+
+KERNEL = """import pypto.language as pl
+
+@pl.program
+class P:
+    @pl.function(type=pl.FunctionType.InCore)
+    def k(self, n: pl.Scalar[pl.INT32], x: pl.Tensor[[8, 16], pl.FP32], o: pl.Out[pl.Tensor[[8, 16], pl.FP32]]):
+        t = pl.load(x, [0, 0], [8, 16])
+        if n > 2:
+            return pl.store(t, [0, 0], o)
+        {rest}
+
+    @pl.function(type=pl.FunctionType.Orchestration)
+    def main(self, n: pl.Scalar[pl.INT32], x: pl.Tensor[[8, 16], pl.FP32], o: pl.Out[pl.Tensor[[8, 16], pl.FP32]]):
+        o = self.k(n, x, o)
+        return o
+"""
+
+
+def test_early_return_of_a_kernel(tmp_path: Path) -> None:
+    """What stands behind it would run all the same."""
+    text = KERNEL.format(rest="return pl.store(pl.add(t, 1.0), [0, 0], o)")
+    with pytest.raises(CodegenError, match=r":9:.*return is only possible at the end"):
+        check_device(text, {"n": 3, "x": randn(8, 16), "o": out(8, 16)}, {}, "a2a3sim", tmp_path)
+
+
+# extents -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "body", "line"),
+    [
+        ("[0, 16]", "o = pl.assemble(o, pl.add(x, 1.0), [0, 0])", 6),
+        ("[8, 16]", "t = pl.slice(x, [0, 16], [0, 0])\no = pl.assemble(o, pl.add(t, 1.0), [0, 0])", 8),
+        ("[8, 16]", "t = pl.load(x, [0, 0], [0, 16])\no = pl.store(pl.add(t, 1.0), [0, 0], o)", 8),
+        ("[8, 16]", "t = pl.full([0, 16], dtype=pl.FP32, value=0.0)\no = pl.assemble(o, t, [0, 0])", 8),
+        ("[8, 16]", "t = pl.create_tensor([8, 0], dtype=pl.FP32)\no = pl.assemble(o, t, [0, 0])", 8),
+    ],
+)
+def test_extent_zero(shape: str, body: str, line: int) -> None:
+    with pytest.raises(PassError, match=rf":{line}:.*\[(0, 16|8, 0)\].*extent 0"):
+        stages(program(f"x: {shape} FP32\no: [8, 16] FP32 Out", body), "a2a3sim")
 
 
 # tuples --------------------------------------------------------------------------------------------------------------

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..ir import expr as e
+from ..ir import extents
 from ..ir import stmt as s
 from ..ir.enums import FunctionType, is_incore_type
 from ..ir.program import Function, Program
-from ..ir.types import TileType
-from ..ir.visitor import calls_in
+from ..ir.types import TensorType, TileType
+from ..ir.visitor import calls_in, walk_stmts
+from ._util import PassError
 from .base import Pass
 from .properties import NORM, SPLIT_ORCH, SSA, TILE_OPS
 from .to_tile.callers import forward_outputs
@@ -40,6 +42,8 @@ class ConvertTensorToTileOps(Pass):
         functions: list[Function] = []
         for func in program.functions.values():
             made = func
+            if is_incore_type(func.func_type):
+                _refuse_empty(func)
             if func.func_type is FunctionType.InCore and _needs_conversion(func):
                 kernel = Kernel(func, program)
                 made = kernel.convert()
@@ -47,6 +51,23 @@ class ConvertTensorToTileOps(Pass):
                     outputs[func.name] = kernel.outputs
             functions.append(with_directions(made) if is_incore_type(made.func_type) else made)
         return forward_outputs(program.with_functions(functions), outputs)
+
+
+def _refuse_empty(func: Function) -> None:
+    """Kernels work on something.
+
+    Raises:
+        PassError: at a parameter or value with the literal extent 0.
+    """
+    assigned = ((x.var, x) for x in walk_stmts(func.body) if isinstance(x, s.AssignStmt))
+    for var, place in (*((p, func) for p in func.params), *assigned):
+        shape = var.type.shape if isinstance(var.type, (TensorType, TileType)) else ()
+        if any(e.const_value(d) == 0 for d in shape):
+            raise PassError(
+                f"'{var.name_hint}' in a kernel has the shape {extents.text(shape)} with an extent 0: nothing is "
+                "computed; give every axis at least 1, and say with valid_shape= how much of it counts",
+                var.span if var.span.is_valid() else place,
+            )
 
 
 def _needs_conversion(func: Function) -> bool:

@@ -16,7 +16,7 @@ from ..options import CodegenOptions
 from .emitter import Emitter
 from .open_memory import declare_rings
 from .pipe_ops import GM_PIPE_BUFFER, pipe_offsets
-from .statements import emit_body
+from .statements import check_returns, emit_body
 from .tensors import declare_tensor, view_lines
 from .types import element_text, pointer_text
 
@@ -47,6 +47,7 @@ def _function_lines(em: Emitter) -> list[str]:
         if isinstance(param.type, TensorType):
             pointer = em.pointers[param]
             declare_tensor(em, param, pointer, gm_buffer=param.name_hint == GM_PIPE_BUFFER)
+    check_returns(em, func.body)
     emit_body(em, func.body)
     views = view_lines(em)
     kind = f"attributes {{pto.kernel_kind = #pto.kernel_kind<{_KIND[func.func_type]}>}}"

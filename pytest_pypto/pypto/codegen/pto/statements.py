@@ -24,11 +24,31 @@ def emit_body(em: Emitter, body: s.Stmt | None) -> tuple[Expr, ...]:
                 raise em.fail("a yield in the middle of a body", stmt.span)
             return stmt.value
         with em.at(stmt.span):
-            _emit(em, stmt, last=place == len(statements) - 1)
+            _emit(em, stmt)
     return ()
 
 
-def _emit(em: Emitter, stmt: s.Stmt, last: bool) -> None:
+def check_returns(em: Emitter, body: s.Stmt | None, end: bool = True) -> None:
+    """A kernel runs to its end: only returns may follow a return, in its own body or behind the branch it stands in.
+
+    Raises:
+        CodegenError: at the return.
+    """
+    stmts = s.stmts_of(body)
+    for place, stmt in enumerate(stmts):
+        last = end and all(isinstance(x, s.ReturnStmt) for x in stmts[place + 1 :])
+        if isinstance(stmt, s.ReturnStmt) and not last:
+            raise em.fail("return is only possible at the end of a kernel", stmt.span)
+        if isinstance(stmt, s.IfStmt):
+            check_returns(em, stmt.then_body, last)
+            check_returns(em, stmt.else_body, last)
+        elif isinstance(stmt, s.ScopeStmt):
+            check_returns(em, stmt.body, last)
+        elif isinstance(stmt, (s.ForStmt, s.WhileStmt)):
+            check_returns(em, stmt.body, False)
+
+
+def _emit(em: Emitter, stmt: s.Stmt) -> None:
     if isinstance(stmt, s.AssignStmt):
         _assign(em, stmt)
     elif isinstance(stmt, s.EvalStmt):
@@ -40,8 +60,6 @@ def _emit(em: Emitter, stmt: s.Stmt, last: bool) -> None:
     elif isinstance(stmt, s.IfStmt):
         _if(em, stmt)
     elif isinstance(stmt, s.ReturnStmt):
-        if not last:
-            raise em.fail("return is only possible at the end of a kernel", stmt.span)
         for value in stmt.value:
             if isinstance(value.type, TensorType):
                 em.tensor(value)

@@ -160,6 +160,16 @@ def _rsqrt(bound: Bound, span: Span) -> e.Expr:
     return make("tensor.rsqrt", [source], {"high_precision": precise}, span)
 
 
+def _relu(bound: Bound, span: Span) -> e.Expr:
+    """Only tiles have it."""
+    (source,) = bound.values()
+    if kind_of(source) == "tensor":
+        raise TypeError(
+            "pl.relu takes a Tile, but the operand is a Tensor; write pl.maximum(x, 0.0), or pl.load it first"
+        )
+    return make("tile.relu", [source], {}, span)
+
+
 def _scatter_update(bound: Bound, span: Span) -> e.Expr:
     args, kwargs = bound["args"], bound["kwargs"]
     first = args[0] if args else kwargs.get("input")
@@ -187,6 +197,7 @@ def _mark(bound: Bound, span: Span) -> e.Expr:
 HANDLERS: Mapping[str, Handler] = {
     "cast": _cast,
     "rsqrt": _rsqrt,
+    "relu": _relu,
     "scatter_update": _scatter_update,
     "min": _scalars("min"),
     "max": _scalars("max"),

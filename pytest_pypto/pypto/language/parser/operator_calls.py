@@ -70,13 +70,11 @@ def _reason(name: str, reason: str) -> str:
 
 
 def _unknown(ctx: Ctx, name: str, node: ast.AST) -> NoReturn:
-    import difflib
-
     space, _, last = name.rpartition(".")
     known = [n for n in op_table.all_ops() if not space or n.startswith(f"{space}.")]
-    near = difflib.get_close_matches(last, sorted({n.rpartition(".")[2] for n in known}), n=1)
+    near = _nearest(last, {n.rpartition(".")[2] for n in known})
     prefix = f"pl.{space}." if space else "pl."
-    hint = f"did you mean {prefix}{near[0]}()?" if near else "python -m pytest_pypto info lists the operators"
+    hint = f"did you mean {prefix}{near}()?" if near else "python -m pytest_pypto info lists the operators"
     if not space:
         message = f"Unknown operation 'pl.{last}'"
     elif space.split(".")[0] in ("tensor", "tile", "system", "array", "prefetch", "pld"):
@@ -84,6 +82,21 @@ def _unknown(ctx: Ctx, name: str, node: ast.AST) -> NoReturn:
     else:
         message = f"Unknown operation 'pl.{space.split('.')[0]}'"
     ctx.fail(InvalidOperationError, message, node, hint)
+
+
+def _nearest(word: str, names: set[str]) -> str | None:
+    """The name that most resembles `word`; of equally near ones the one that starts alike, then the shorter one."""
+    import difflib
+    import keyword
+
+    legal = sorted(f"{n}_" if keyword.iskeyword(n) else n for n in names)
+    near = difflib.get_close_matches(word, legal, n=8)
+
+    def rank(name: str) -> tuple[float, bool, int, str]:
+        likeness = difflib.SequenceMatcher(None, name, word).ratio()
+        return -round(likeness, 3), not name.startswith(word), len(name), name
+
+    return min(near, key=rank, default=None)
 
 
 def argument(ctx: Ctx, node: ast.expr) -> Any:

@@ -90,6 +90,7 @@ def _at(ctx: Ctx, node: ast.With, call: ast.Call, task: ast.Name | None) -> None
         ctx.fail(ParserSyntaxError, message, call, "a device region is one kernel: merge the two scopes")
     comments, ctx.pending_comments = ctx.pending_comments, []
     attrs = _task_attrs(ctx, task, made.attrs)
+    _no_early_return(ctx, node)
     body = _body(ctx, node, "at")
     chosen = made.chosen or Optimizations()
     _check_regions(ctx, chosen, body, call)
@@ -98,6 +99,17 @@ def _at(ctx: Ctx, node: ast.With, call: ast.Call, task: ast.Name | None) -> None
     ctx.pending_comments = comments
     split = chosen.split or SplitMode.NONE
     ctx.emit(s.InCoreScopeStmt(split, made.name_hint, body=body, span=ctx.span(node), attrs=attrs))
+
+
+def _no_early_return(ctx: Ctx, node: ast.With) -> None:
+    """A device region runs to its end; `return` may only be its last statement.
+
+    Raises (ParserSyntaxError): at the first other return.
+    """
+    for found in ast.walk(node):
+        if isinstance(found, ast.Return) and found is not node.body[-1]:
+            hint = "give the values names in both branches of the if, and return after the region"
+            ctx.fail(ParserSyntaxError, "'return' in the middle of a device region (pl.at)", found, hint)
 
 
 def _check_regions(ctx: Ctx, chosen: Optimizations, body: s.Stmt, call: ast.AST) -> None:
