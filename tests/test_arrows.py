@@ -22,7 +22,8 @@ OUTER: dict[str, set[str]] = {
     "__main__": {"toolchain", "info"},
     "info": {"options", "toolchain", "pypto"},
     "plugin": {"options", "markers", "selection", "collector", "hookspec", "workbench", "expected_error"}
-    | {"toolchain", "harness", "global_state", "known"},
+    | {"toolchain", "harness", "global_state", "known", "claimed"},
+    "claimed": {"selection", "harness"},
     "known": {"options", "selection"},
     "workbench": {"known", "options", "markers", "selection", "repeat", "harness", "check", "report"},
     "repeat": {"options"},
