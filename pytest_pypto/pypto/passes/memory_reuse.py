@@ -12,12 +12,13 @@ from ..ir import stmt as s
 from ..ir.enums import MemorySpace
 from ..ir.program import Function, Program
 from ..ir.types import TileType
-from ..ir.visitor import IRMutator
+from ..ir.visitor import IRMutator, find_yield_stmt, walk_stmts
 from .base import FunctionPass
 from .device_ir import is_device, op_name
 from .hints import hint
 from .memory.align import align_values
 from .memory.attach import memref_of
+from .memory.carries import Retarget
 from .memory.groups import Group, Grouping, Reduced, group_space, pipeline_depths
 from .memory.liveness import Buffer, Liveness
 from .memory.marks import without_marks
@@ -44,9 +45,25 @@ class MemoryReuse(FunctionPass):
             return func
         groups = _groups(func, live, handler)
         body = _regrouped(func.body, live, groups)
+        if any(_is_torn(x) for x in walk_stmts(body)):
+            body = Retarget(body, handler, branches=True).apply(body)
         body = without_marks(body)
         made = align_values(func if body is func.body else func.with_(body=body))
         return _without_unused(made)
+
+
+def _is_torn(stmt: s.Stmt) -> bool:
+    """True for a branch whose result lies elsewhere than what a side yields, in a memory that nothing can copy in."""
+    if not isinstance(stmt, s.IfStmt):
+        return False
+    for body in (stmt.then_body, stmt.else_body):
+        last = find_yield_stmt(body)
+        for var, value in zip(stmt.return_vars, () if last is None else last.value, strict=False):
+            here, there = memref_of(var), memref_of(value)
+            on_cube = isinstance(var.type, TileType) and var.type.space is not MemorySpace.Vec
+            if on_cube and here is not None and there is not None and here.base_ is not there.base_:
+                return True
+    return False
 
 
 def _groups(func: Function, live: Liveness, handler: Handler) -> dict[e.Var, Group]:
