@@ -151,3 +151,15 @@ def test_public_names_are_there_and_lazy() -> None:
             print(error)
     """)
     assert out.splitlines() == ["False [] True", "module 'pytest_pypto' has no attribute 'nothing'"]
+
+
+def test_modules_behind_the_public_name_passes() -> None:
+    """`passes` is the vendor's module; modules of the package of that name can be imported `as` something."""
+    import pypto
+
+    import pytest_pypto.pypto.passes.manager as inner
+
+    assert inner.__name__ == "pytest_pypto.pypto.passes.manager"
+    assert pypto.passes.simplify().name == "Simplify"
+    with pytest.raises(AttributeError):
+        pypto.passes.nothing_of_that_name  # noqa: B018

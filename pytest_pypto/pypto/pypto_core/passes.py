@@ -6,6 +6,7 @@ not have is an error that says so.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +64,8 @@ def __getattr__(name: str) -> Any:
     from ..passes.pipeline import ORDER
 
     found = next(((c, m) for c, m in ORDER if m == name), None)
-    if found is None:
-        return _get(name)
+    if found is None:  # `import pypto.passes.manager as m` asks this module, which hides the package of that name
+        return sys.modules[f"{_BASE}.{name}"] if f"{_BASE}.{name}" in sys.modules else _get(name)
     made = globals()[name] = _factory(name, *found)
     return made
 

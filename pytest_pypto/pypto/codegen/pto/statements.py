@@ -203,8 +203,8 @@ def _for(em: Emitter, loop: s.ForStmt) -> None:
         if not _is_scalar(arg):
             _bind(em, arg, arg.initValue)
     stride = const_value(loop.step)
-    falls = stride is not None and stride < 0
-    low, high, step = _turns(em, loop, -stride) if falls else [_bound(em, x).name for x in _range(loop)]
+    falls = -stride if stride is not None and stride < 0 else 0
+    low, high, step = _turns(em, loop, falls) if falls else [_bound(em, x).name for x in _range(loop)]
     initial = [scalar(em, a.initValue, _dtype(a)) for a in carried]
     name = em.names.take(f"{loop.loop_var.name_hint}_turn" if falls else loop.loop_var.name_hint)
     if not falls:
@@ -219,7 +219,7 @@ def _for(em: Emitter, loop: s.ForStmt) -> None:
     em.plain(text + " {")
     with em.nested():
         if falls:
-            _fall(em, loop, name, -stride)
+            _fall(em, loop, name, falls)
         values = emit_body(em, loop.body)
         if loop.iter_args:
             _settle(em, loop.iter_args, values)
