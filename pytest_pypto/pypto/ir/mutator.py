@@ -258,6 +258,10 @@ class IRMutator(Dispatch):
         made: s.Stmt = op if same else replace(op, attrs=attrs, body=body, **changes)
         return made
 
+    def visit_scope_stmt(self, op: s.ScopeStmt) -> s.Stmt:
+        """Scopes of a class without a method of its own."""
+        return self._scope(op)
+
     def visit_in_core_scope_stmt(self, op: s.InCoreScopeStmt) -> s.Stmt:
         return self._scope(op)
 

@@ -179,6 +179,10 @@ class IRVisitor(Dispatch):
         self._attrs(op.attrs)
         self.visit_stmt(op.body)
 
+    def visit_scope_stmt(self, op: s.ScopeStmt) -> None:
+        """Scopes of a class without a method of its own."""
+        self._scope(op)
+
     def visit_in_core_scope_stmt(self, op: s.InCoreScopeStmt) -> None:
         self._scope(op)
 
