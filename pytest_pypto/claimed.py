@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_pypto.selection import variant_of
 
 if TYPE_CHECKING:
-    pass
+    from pytest_pypto.harness.claims import Claim
 
 CHECK_FIXTURE = "pypto_check"
 FORGOTTEN = "{test} asked for pypto_check and passed without calling it: nothing was checked; call pypto_check(...)"
@@ -62,3 +62,32 @@ def finish(item: pytest.Item) -> None:
         item.warn(PytestPyptoWarning(FORGOTTEN.format(test=item.nodeid)))
     elif claim and claim.last_word is None:
         item.warn(PytestPyptoWarning(UNPROVEN.format(test=item.nodeid, claim=claim)))
+
+
+def watch(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take part in the session when one of the tests needs it; other sessions pay nothing."""
+    if not config.pluginmanager.hasplugin("pypto-claims") and any(map(concerns, items)):
+        config.pluginmanager.register(Claims(), "pypto-claims")
+
+
+class Claims:
+    """The hooks around each test."""
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        """Keep the claim of a test open while it runs."""
+        if not concerns(item):
+            yield
+            return
+        with claiming(item):
+            yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+        """Look back at a test that passed."""
+        outcome: Any = yield
+        if outcome.excinfo is None:
+            try:
+                finish(item)
+            except BaseException as exc:
+                outcome.force_exception(exc)

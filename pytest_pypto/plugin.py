@@ -6,7 +6,7 @@ Nothing here imports torch, numpy or PyPTO before a test asks for a fixture that
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -152,6 +152,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     state = state_of(config)
     state.deselected.take_from(config, items, state.settings)
+    claimed.watch(config, items)
 
 
 def pytest_report_collectionfinish(config: pytest.Config) -> str | list[str]:
@@ -171,25 +172,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     state_of(item.config).process.after_test()
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    if not claimed.concerns(item):
-        yield
-        return
-    with claimed.claiming(item):
-        yield
-
-
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    outcome: Any = yield
-    if outcome.excinfo is None and claimed.concerns(item):
-        try:
-            claimed.finish(item)
-        except BaseException as exc:
-            outcome.force_exception(exc)
 
 
 # ---------------------------------------------------------------------------------------------------------------
