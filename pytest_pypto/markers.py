@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_pypto.options import PLATFORMS
+from pytest_pypto.options import PLATFORMS, sanitizers
 
 SPLITS = ("NONE", "UP_DOWN", "LEFT_RIGHT")
 DIRECTIONS = ("V2C", "C2V", "BIDIR")
@@ -24,6 +24,7 @@ DOCS = (
     "pypto_direction(*ways): run the test once for each of these directions (V2C, C2V, BIDIR); the lowered program "
     "must really cross that way.",
     "pypto_tolerance(rtol=..., atol=..., output=...): tolerance of all outputs, or of one.",
+    "pypto_sanitize(*kinds): what the simulated device looks for in this test: 'all', 'none', or some sanitizers.",
 )
 """What `pytest --markers` shows."""
 
@@ -89,9 +90,27 @@ def unknown_marker(item: pytest.Item) -> str:
 
     A misspelt marker would be silently without effect otherwise.
     """
-    known = (*(axis.marker for axis in AXES), "pypto_tolerance")
+    known = (*(axis.marker for axis in AXES), "pypto_tolerance", "pypto_sanitize")
     wrong = next((m.name for m in item.iter_markers() if m.name.startswith("pypto_") and m.name not in known), None)
     return "" if wrong is None else f"no marker is called {wrong!r}; the markers are {', '.join(known)}"
+
+
+def sanitizers_of(item: pytest.Item) -> frozenset[str] | None:
+    """What the closest `pypto_sanitize` marker of a test asks for; None without one.
+
+    Raises:
+        MarkerError: a keyword, or values that are no list of sanitizers.
+    """
+    mark = item.get_closest_marker("pypto_sanitize")
+    if mark is None:
+        return None
+    if mark.kwargs:
+        keyword = next(iter(mark.kwargs))
+        raise MarkerError(f"pypto_sanitize takes no keyword {keyword!r}: list the kinds, e.g. pypto_sanitize('race')")
+    try:
+        return sanitizers([str(name) for name in _flat(mark.args)])
+    except ValueError as exc:
+        raise MarkerError(f"pypto_sanitize: {exc}") from None
 
 
 @dataclass(frozen=True)

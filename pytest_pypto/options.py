@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +15,15 @@ PLATFORMS = ("a2a3sim", "a5sim", "a2a3", "a5")
 """Every platform id, simulators first."""
 
 KEEP = ("never", "fail", "all")
+
+SANITIZERS = (
+    *("uninitialised", "out_of_bounds", "overlap", "race", "deadlock", "leftover", "wrong_lane", "outside_valid"),
+    *("input_modified", "never_written", "dead_store", "order"),
+)
+"""What the simulated device can look for."""
+
+ORDERS = ("program", "late", "random", "exhaustive")
+"""Orders in which the simulated device can run what is not ordered."""
 
 
 def _platforms(text: str) -> tuple[str, ...]:
@@ -56,6 +65,33 @@ def _tolerance(text: str) -> float | None:
     if not math.isfinite(value) or value < 0:
         raise ValueError(f"{text!r} is no tolerance: give a finite number >= 0")
     return value
+
+
+def sanitizers(names: Sequence[str]) -> frozenset[str]:
+    """The sanitizers that a list names: single ones, `all`, or `none`.
+
+    Raises:
+        ValueError: an unknown name, `all` or `none` beside others, or nothing at all.
+    """
+    choice = f"choose from all, none, {', '.join(SANITIZERS)}"
+    wrong = next((name for name in names if name not in ("all", "none", *SANITIZERS)), None)
+    if wrong is not None:
+        raise ValueError(f"unknown sanitizer {wrong!r}: {choice}")
+    if not names or (len(names) > 1 and {"all", "none"} & set(names)):
+        raise ValueError(f"{', '.join(names) or 'nothing'} is no list of sanitizers: {choice}")
+    return frozenset(SANITIZERS if names[0] == "all" else () if names[0] == "none" else names)
+
+
+def _sanitizers(text: str) -> frozenset[str]:
+    return sanitizers([name for name in text.replace(",", " ").split() if name])
+
+
+def _order(text: str) -> dict[str, Any]:
+    """`random:7` -> {"order": "random", "seed": 7}; nothing for the program's own order."""
+    name, colon, seed = text.partition(":")
+    if name not in ORDERS or (colon and name != "random"):
+        raise ValueError(f"unknown order {text!r}: choose from {', '.join(ORDERS)}, or random:SEED")
+    return {} if name == "program" else {"order": name, **({"seed": _seed(seed)} if colon else {})}
 
 
 @dataclass(frozen=True)
@@ -124,6 +160,20 @@ OPTIONS: tuple[Option, ...] = (
         "|".join(KEEP),
         "For which tests to keep artifacts, inputs, golden and reports in pypto_artifacts/.",
         _choice("choice for keeping", KEEP),
+    ),
+    Option(
+        "pypto_sanitize",
+        "all",
+        "all|none|S[,S...]",
+        f"What the simulated device looks for: all, none, or some of {', '.join(SANITIZERS)}. The marker wins.",
+        _sanitizers,
+    ),
+    Option(
+        "pypto_order",
+        "program",
+        "|".join(ORDERS),
+        "Order in which the simulated device runs what nothing orders; random:SEED repeats one random order.",
+        _order,
     ),
     Option(
         "pypto_known",

@@ -28,8 +28,8 @@ from pytest_pypto.harness.signature import signature_of
 from pytest_pypto.harness.stages import program_of, stages_of
 from pytest_pypto.harness.store import Store
 from pytest_pypto.known import PHASES, failing_in
-from pytest_pypto.markers import MarkerError, tolerance_of
-from pytest_pypto.options import Settings
+from pytest_pypto.markers import MarkerError, sanitizers_of, tolerance_of
+from pytest_pypto.options import SANITIZERS, Settings
 from pytest_pypto.repeat import repeat_command
 from pytest_pypto.selection import Variant
 
@@ -184,7 +184,7 @@ class Workbench:
         inputs: Mapping[str, Any],
         *,
         config: Any = None,
-        sanitize: bool = True,
+        sanitize: bool | None = None,
         device: Mapping[str, Any] | None = None,
     ) -> Run:
         """Run a compiled program once on the device, with sanitizers.
@@ -193,7 +193,8 @@ class Workbench:
             compiled: a `CompiledProgram`.
             inputs: arguments by name; never changed.
             config: a `RunConfig` instead of the test's.
-            sanitize: whether to look for races, uninitialised reads and the like.
+            sanitize: whether to look for races, uninitialised reads and the like; by default what the marker or
+                the command line says.
             device: further settings of the simulated device, e.g. {"order": "random", "seed": 7}.
 
         Returns:
@@ -213,8 +214,7 @@ class Workbench:
                         None,
                         self.platform,
                         config=config or self.config,
-                        sanitize=sanitize,
-                        device=device or {},
+                        **self._machine(sanitize, device),
                     )
                 )
         errors = [f for f in findings if f.severity == "error"]
@@ -222,6 +222,17 @@ class Workbench:
             with failing_in(self.item, "device"):
                 pytest.fail("pypto: " + "\n".join(f"{f.kind} [{f.where}]: {f.message}" for f in errors), pytrace=False)
         return run
+
+    def _machine(self, sanitize: bool | None, device: Mapping[str, Any] | None) -> dict[str, Any]:
+        """Fields of a `Case` for the simulated device: arguments before the marker, the marker before the options."""
+        own = dict(self.settings["pypto_order"]) | dict(device or {})
+        if sanitize is None:
+            marked = sanitizers_of(self.item)
+            kinds = self.settings["pypto_sanitize"] if marked is None else marked
+            sanitize = bool(kinds)
+            if sanitize and len(kinds) < len(SANITIZERS):
+                own.setdefault("sanitize", kinds)
+        return {"sanitize": sanitize, "device": own}
 
     def check(
         self,
@@ -234,7 +245,7 @@ class Workbench:
         tolerances: Mapping[str, tuple[float, float]] | None = None,
         layers: Sequence[str] | None = None,
         equal_nan: bool = False,
-        sanitize: bool = True,
+        sanitize: bool | None = None,
         device: Mapping[str, Any] | None = None,
     ) -> Verdict:
         """Check a compiled program in every way; see `pytest_pypto.check`. Fails the test with the report."""
@@ -260,8 +271,7 @@ class Workbench:
                 sources=self._sources(compiled),
                 comparator=self._comparator,
                 equal_nan=equal_nan,
-                sanitize=sanitize,
-                device=device or {},
+                **self._machine(sanitize, device),
                 **options,
             )
             verdict = harness.run_case(case)

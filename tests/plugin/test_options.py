@@ -22,6 +22,8 @@ GOOD = [
     ("pypto_rtol", "1e-3", "0.001"),
     ("pypto_atol", "0", "0.0"),
     ("pypto_keep", "all", "'all'"),
+    ("pypto_sanitize", "race", "frozenset({'race'})"),
+    ("pypto_order", "random:7", "{'order': 'random', 'seed': 7}"),
     ("pypto_known", "known.toml", "'known.toml'"),
 ]
 
