@@ -186,7 +186,7 @@ def test_a_misspelt_marker(pytester: pytest.Pytester, name: str) -> None:
     result.stdout.fnmatch_lines(
         [
             f"*::test_it: no marker is called '{name}'; the markers are pypto_platform, pypto_split, pypto_direction, "
-            "pypto_tolerance"
+            "pypto_tolerance, pypto_sanitize"
         ]
     )
 
