@@ -13,6 +13,7 @@ from ..ir.program import Function
 from ..ir.span import UNKNOWN, Span
 from ..ir.types import TensorType, TileType, TupleType, Type
 from ..ir.visitor import defs_of, exprs_of, walk_exprs
+from ._util import PassError
 
 CUBE_SPACES = frozenset(
     {
@@ -31,9 +32,18 @@ def place(span: Span) -> str:
     return f" [{span}]" if span.is_valid() else ""
 
 
-def kernel_error(message: str, span: Span = UNKNOWN) -> ValueError:
-    """A `ValueError` that ends with the place in the user's source."""
-    return ValueError(message + place(span))
+class KernelError(PassError):
+    """A pass cannot make a kernel of what the author wrote; the text ends with the place."""
+
+    def __init__(self, message: str, span: Span) -> None:
+        super().__init__(message)
+        self.span = span
+        self.args = (f"{self.args[0]}{place(span)}",)
+
+
+def kernel_error(message: str, span: Span = UNKNOWN) -> KernelError:
+    """The error to raise, with the place in the user's source."""
+    return KernelError(message, span)
 
 
 def op_call(stmt: s.Stmt) -> e.Call | None:
