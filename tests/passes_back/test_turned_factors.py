@@ -151,3 +151,19 @@ m = pl.load(b, [0, 0], [16, 33], target_memory=pl.Mem.Mat)
 o = pl.store(pl.matmul(l, pl.tile.reshape(m, [33, 16])), [0, 0], o)"""
     want = a.float() @ b.float().reshape(33, 16)
     check(product(a, b, body, [16, 16]), {"a": a, "b": b}, want, platform, tmp_path)
+
+
+@PLATFORMS
+@pytest.mark.parametrize(("shape", "at"), [((16, 33), "[0, 0]"), ((3, 16, 32), "[0, 0, 0]")], ids=str)
+def test_factor_that_the_vector_core_has_just_written(
+    shape: tuple[int, ...], at: str, platform: str, tmp_path: Path
+) -> None:
+    """The cube core waits for the store, also when it reads the memory through a view."""
+    a, b = half(*shape), half(*shape, seed=1)
+    want = a.float() @ (b + b).float().mT
+    text = program(
+        f"a: {list(shape)} FP16\nb: {list(shape)} FP16\nw: {list(shape)} FP16 Out\no: {list(want.shape)} FP32 Out",
+        f"w = pl.assemble(w, pl.add(b, b), {at})\n"
+        f"o = pl.assemble(o, pl.matmul(a, w, b_trans=True, out_dtype=pl.FP32), {at})",
+    )
+    check(text, {"a": a, "b": b, "w": out(*shape, dtype=torch.float16)}, want, platform, tmp_path)

@@ -17,6 +17,7 @@ from ...ir import stmt as s
 from ...ir.enums import MemorySpace, TileLayout
 from ...ir.program import Function
 from ...ir.types import TensorType, TileType, TileView, implicit_tile_view
+from ...ir.visitor import walk_stmts
 from ..device_ir import (
     WRITE_TARGET,
     body_like,
@@ -118,6 +119,14 @@ class _Line:
                 return
 
 
+def _views(body: s.Stmt) -> dict[e.Expr, e.Expr]:
+    """Names of memory seen in another shape or layout, with the tensor they show."""
+    assigned = (x for x in walk_stmts(body) if isinstance(x, s.AssignStmt))
+    return {
+        x.var: x.value.args[0] for x in assigned if isinstance(x.value, e.Call) and x.value.op.name == "tensor.view"
+    }
+
+
 class _Tokens:
     def __init__(self, func: Function, affinity: Affinity) -> None:
         self.func = func
@@ -125,6 +134,7 @@ class _Tokens:
         self.earlier = tensor_versions(func.body)
         self.mode = func.split.value if func.split is not None else 0
         self.windows = Windows(func.body)
+        self.views = _views(func.body)
         self._made: dict[int, s.Stmt] = {}
         """`id()` of a statement -> the token that follows it."""
 
@@ -147,9 +157,15 @@ class _Tokens:
         return body_like(body, made)
 
     def _root(self, expr: e.Expr) -> e.Var | None:
-        while isinstance(expr, e.Var) and expr in self.earlier:
-            expr = self.earlier[expr]
+        while isinstance(expr, e.Var) and (expr in self.earlier or expr in self.views):
+            expr = self.earlier[expr] if expr in self.earlier else self.views[expr]
         return expr if isinstance(expr, e.Var) else None
+
+    def _window(self, tensor: e.Expr, offsets: e.Expr, extents: tuple[e.Expr, ...]) -> Window:
+        """The cells of an access; not known when the tensor is seen in another shape."""
+        while isinstance(tensor, e.Var) and tensor in self.earlier:
+            tensor = self.earlier[tensor]
+        return None if tensor in self.views else self.windows.of(offsets, extents)
 
     def _access(self, stmt: s.Stmt) -> Iterator[_Access]:
         call = op_call(stmt)
@@ -161,12 +177,13 @@ class _Tokens:
         if name == "tile.load" and isinstance(call.args[0].type, TensorType):
             root = self._root(call.args[0])
             if root is not None and isinstance(call.args[2], e.MakeTuple):
-                window = self.windows.of(call.args[1], call.args[2].elements)
+                window = self._window(call.args[0], call.args[1], call.args[2].elements)
                 yield _Access(root, side, False, window, stmt.var, stmt)
         elif name == "tile.store":
             root, tile = self._root(call.args[WRITE_TARGET[name]]), tile_of(call.args[0])
             if root is not None and tile is not None:
-                yield _Access(root, side, True, self.windows.of(call.args[1], tile.shape), call.args[0], stmt)
+                window = self._window(call.args[2], call.args[1], tile.shape)
+                yield _Access(root, side, True, window, call.args[0], stmt)
 
     def read(self, body: s.Stmt, loop: Loop | None = None) -> _Summary:
         """Find the tokens that a body needs; `loop` is given when the body is run more than once."""
