@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from ..backend.handler import Handler, current_handler
 from ..ir import expr as e
+from ..ir import extents
 from ..ir import stmt as s
 from ..ir.dtypes import DataType
 from ..ir.enums import CAST_MODES, MemorySpace, is_incore_type
 from ..ir.program import Function, Program
-from ..ir.types import TensorType, TileType
+from ..ir.types import TensorType, TileType, Type
 from ..ir.visitor import IRMutator, exprs_of, uses_of, walk_stmts
 from ._util import PassError, is_call
 from .base import Pass
@@ -135,7 +136,8 @@ class _Tiler(IRMutator):
         problem = self.problem(call, left, right, stmt)
         if problem is None:
             return [stmt], False
-        store = self.direct_store(stmt, following) if call.op.name == "tile.matmul" else None
+        narrow = _valid_of(stmt.var.type)
+        store = self.direct_store(stmt, following) if call.op.name == "tile.matmul" and narrow is None else None
         choice = self.choice(problem, store is not None, stmt)
         if choice is None or (choice.m, choice.n, choice.k) == (problem.m, problem.n, problem.k):
             return [stmt], False
@@ -157,7 +159,7 @@ class _Tiler(IRMutator):
         bias = call.args[2] if call.op.name == "tile.matmul_bias" else None
         assert acc is None or isinstance(acc, e.Var)
         assert bias is None or isinstance(bias, e.Var)
-        return Product(stmt.var.name_hint, left, right, problem.k, acc, bias)
+        return Product(stmt.var.name_hint, left, right, problem.k, acc, bias, _valid_of(stmt.var.type))
 
     def in_mat(self, b: Builder, left: e.Var) -> e.Var:
         assert isinstance(left.type, TileType)
@@ -196,7 +198,7 @@ class _Tiler(IRMutator):
         sa, sc = e.static_dims(a.shape), e.static_dims(c.shape)
         if sa is None or sc is None or c.space is not _M.Mat or a.space not in (_M.Mat, _M.Vec):
             return None
-        if a.valid_shape is not a.shape or c.valid_shape is not c.shape:
+        if not self.whole_depth(call, a, c):
             return None
         if sa[1] % BLOCK:
             if sa[1] > BLOCK:
@@ -210,6 +212,13 @@ class _Tiler(IRMutator):
             *(a.dtype.get_byte(), c.dtype.get_byte(), acc.get_byte(), self.handler.acc_row_multiple(acc)),
             bias=call.op.name == "tile.matmul_bias",
         )
+
+    def whole_depth(self, call: e.Call, left: TileType, right: TileType) -> bool:
+        """All of K is valid; rows or columns may be invalid in a plain product only."""
+        if left.valid_shape is left.shape and right.valid_shape is right.shape:
+            return True
+        depth = (left.valid_shape[1], left.shape[1]), (right.valid_shape[0], right.shape[0])
+        return call.op.name == "tile.matmul" and all(extents.equal(have, want) for have, want in depth)
 
     def choice(self, problem: Problem, stored: bool, stmt: s.AssignStmt) -> Choice | None:
         """The tile to use."""
@@ -250,6 +259,12 @@ class _Tiler(IRMutator):
         held = held_by(problem, self.handler.backend_type, choice)
         tile = (choice.m, choice.n)
         return looped_grid(b, p, size, tile, store, held, choice.stationary, choice.double_buffer)
+
+
+def _valid_of(type_: Type) -> tuple[e.Expr, ...] | None:
+    """The valid extents of a tile that is not valid altogether."""
+    assert isinstance(type_, TileType)
+    return None if type_.valid_shape is type_.shape else tuple(type_.valid_shape)
 
 
 def _factors(call: e.Call) -> tuple[e.Expr, e.Expr]:

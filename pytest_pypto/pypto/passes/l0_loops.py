@@ -73,6 +73,8 @@ class Product:
     k: int
     acc: e.Var | None = None
     bias: e.Var | None = None
+    valid: tuple[e.Expr, ...] | None = None
+    """Valid rows and columns of the product; None when all are."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,8 @@ def _accumulator(b: Builder, p: Product, block: Block) -> e.Var:
     assert isinstance(p.left.type, TileType)
     dtype = _acc_dtype(p)
     kwargs = {"dtype": dtype, "target_memory": _M.Acc}
-    return b.emit(f"{p.name}_l0_init", "tile.create", [e.make_tuple((block.m, block.n), b.span)], kwargs)
+    made = b.emit(f"{p.name}_l0_init", "tile.create", [e.make_tuple((block.m, block.n), b.span)], kwargs)
+    return made if p.valid is None else b.emit(f"{p.name}_l0_init", "tile.set_validshape", [made, *p.valid])
 
 
 def _acc_dtype(p: Product) -> Any:
