@@ -40,16 +40,20 @@ class MemoryReuse(FunctionPass):
         if not is_device(func):
             return func
         handler = current_handler() or handler_for(BackendType.Ascend910B)
-        live = Liveness(func.body, handler)
-        if not live.buffers:
+        if not Liveness(func.body, handler).buffers:
             return func
-        groups = _groups(func, live, handler)
-        body = _regrouped(func.body, live, groups)
+        body = _shared(func, func.body, handler)
         if any(_is_torn(x) for x in walk_stmts(body)):
-            body = Retarget(body, handler, branches=True).apply(body)
+            body = _shared(func, Retarget(func.body, handler, branches=True).apply(func.body), handler)
         body = without_marks(body)
         made = align_values(func if body is func.body else func.with_(body=body))
         return _without_unused(made)
+
+
+def _shared(func: Function, body: s.Stmt, handler: Handler) -> s.Stmt:
+    """The body with merged buffers."""
+    live = Liveness(body, handler)
+    return _regrouped(body, live, _groups(func, live, handler))
 
 
 def _is_torn(stmt: s.Stmt) -> bool:
