@@ -25,9 +25,11 @@ class _Region:
 
     def __init__(self, choices: Choices) -> None:
         c = self.c = choices
-        self.m = c.of((16, 32, 48, 64))
-        self.k = c.of((16, 32, 64))
-        self.n = c.of((16, 32, 64))
+        self.m = c.of((16, 32, 48, 64, 128))
+        self.k = c.of((16, 32, 64, 176, 304))
+        self.n = c.of((16, 32, 64, 128))
+        if self.k > 64 or self.m > 64:  # more does not fit beside the pipes between the cores
+            self.m, self.n, self.k = min(self.m, 32), min(self.n, 64), self.k if self.m <= 64 else 64
         self.dtype = c.of(tuple(TYPES))
         self.split = c.of(SPLITS)
         self.rows = c.of((self.m, self.m, self.m // 2 if self.split else self.m - 3))
