@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from .support import calls, function
-from .whole import check_device, execute, out, program, randn, stages
+from .whole import check_device, check_stages, out, program, randn, stages
 
 PLATFORMS = pytest.mark.parametrize("platform", ["a2a3sim", "a5sim"])
 SPLITS = pytest.mark.parametrize("split", ["NONE", "UP_DOWN", "LEFT_RIGHT"])
@@ -23,13 +24,10 @@ def tokens(text: str, platform: str) -> tuple[int, int]:
     return len(cube), len(vector)
 
 
-def check(text: str, want: dict[str, object], platform: str, folder: Path) -> None:
+def check(text: str, want: dict[str, torch.Tensor], platform: str, folder: Path) -> None:
     inputs = {"a": A, "b": B, "c": C, "q": out(32, 64)}
-    last = list(stages(text, platform).values())[-1]
-    values = execute(last, inputs)
-    for name, tensor in want.items():
-        assert values[name].sub(tensor).abs().max() < 1e-3, name
-    check_device(text, inputs, want, platform, folder)  # type: ignore[arg-type]
+    check_stages(text, inputs, want, platform)
+    check_device(text, inputs, want, platform, folder)
 
 
 @PLATFORMS
@@ -73,13 +71,10 @@ LOOP_PARAMS = "a: [128, 64] FP32\nb: [64, 64] FP32\nc: [32, 64] FP32 InOut\nq: [
 BIG = randn(128, 64, seed=4)
 
 
-def check_loop(text: str, want: dict[str, object], platform: str, folder: Path) -> None:
+def check_loop(text: str, want: dict[str, torch.Tensor], platform: str, folder: Path) -> None:
     inputs = {"a": BIG, "b": B, "c": C, "q": out(128, 64)}
-    found = list(stages(text, platform).values())
-    values = execute(found[-1], inputs)
-    for name, tensor in want.items():
-        assert values[name].sub(tensor).abs().max() < 1e-2, name
-    check_device(text, inputs, want, platform, folder, tolerance=1e-2)  # type: ignore[arg-type]
+    check_stages(text, inputs, want, platform, tolerance=1e-2)
+    check_device(text, inputs, want, platform, folder, tolerance=1e-2)
 
 
 @PLATFORMS

@@ -16,6 +16,7 @@ from ...ir.visitor import calls_in, collect_def_vars, uses_of
 from ..dtypes import accepted, is_odd, torch_name
 from ..names import NameTable, base_name
 from ..ops.table import OP_MAP, OpHandler
+from ..plan.meeting import ACCESSES
 from ..plan.plan import Plan
 from ..plan.regions import declared_partial
 from .exprs import ExprWriter, is_tensor
@@ -55,6 +56,10 @@ class FunctionWriter:
         self.lines = Lines(options.source_positions)
         name = function.name
         self.generator = name in plan.waiting and function.func_type is not FunctionType.Group
+        self.meeting = name in plan.meeting
+        """Whether the lanes wait for each other before each access of memory."""
+        assigned = (x for x in _statements(function.body) if isinstance(x, s.AssignStmt))
+        self.lane_numbers = {x.var for x in assigned if _is_lane_number(x.value)} if self.meeting else set()
         self.exprs = ExprWriter(plan, function, self.names, self.hoist, self.generator)
         self.flow = plan.flows[name]
         self.targets: tuple[str, ...] = ()
@@ -158,6 +163,8 @@ class FunctionWriter:
         value = stmt.value
         if isinstance(value, e.Call) and value.op.name.endswith(".alloc") and stmt.var not in self.flow.uses:
             return
+        if self.meeting and isinstance(value, e.Call) and value.op.name in ACCESSES:
+            self.lines.add("yield _Meeting()")
         text = self.exprs.text(value, packed=stmt.var not in self.plan.masks)
         name = self.names.of(stmt.var)
         if text == name:
@@ -203,7 +210,9 @@ class FunctionWriter:
 
     def _if(self, stmt: s.IfStmt) -> None:
         condition = self.exprs.text(stmt.condition)
-        outer = self.targets
+        outer, meeting = self.targets, self.meeting
+        if any(v in self.lane_numbers for v in uses_of(stmt.condition)):
+            self.meeting = False  # only one lane comes here
         if stmt.return_vars:
             self.targets = tuple(self.names.of(v) for v in stmt.return_vars)
         with self.lines.block(f"if {_bare(condition)}:", stmt.span):
@@ -211,7 +220,7 @@ class FunctionWriter:
         if stmt.else_body is not None:
             with self.lines.block("else:"):
                 self.body(stmt.else_body)
-        self.targets = outer
+        self.targets, self.meeting = outer, meeting
         self._merged(stmt.return_vars)
 
     def _start_loop(self, stmt: s.ForStmt | s.WhileStmt) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
 from ...ir import expr as e
@@ -154,10 +154,10 @@ def syncing_functions(flows: Mapping[str, Flow], pairs: Mapping[str, Pair]) -> s
 
 
 def waiting_functions(
-    flows: Mapping[str, Flow], functions: Mapping[str, Function], pairs: Mapping[str, Pair]
+    flows: Mapping[str, Flow], functions: Mapping[str, Function], pairs: Mapping[str, Pair], meeting: Set[str]
 ) -> set[str]:
-    """Kernels that contain transfers or barriers, and those that call such kernels."""
-    found = {n for n, flow in flows.items() if any(call.op.name in _WAITING for call, _, _ in flow.calls)}
+    """Kernels that contain transfers or barriers, those whose lanes are `meeting`, and those that call such kernels."""
+    found = {n for n, flow in flows.items() if any(call.op.name in _WAITING for call, _, _ in flow.calls)} | meeting
     syncing = {n for n, flow in flows.items() if any(call.op.name == "system.syncall" for call, _, _ in flow.calls)}
     for pair in pairs.values():
         if {pair.aic, pair.aiv} & syncing:

@@ -11,6 +11,7 @@ from ..dtypes import is_narrow_float
 from .bounds import Bounds
 from .flow import Flow, flow_of
 from .groups import Pair, launched_functions, pairs_of, syncing_functions, two_lane_functions, waiting_functions
+from .meeting import meeting_functions
 from .regions import Regions
 from .sharing import Sharing
 from .storage import Analysis, Storage, Summary, callee_of
@@ -31,8 +32,9 @@ class Plan:
         self.flows: dict[str, Flow] = {f.name: flow_of(f) for f in listed}
         self.pairs: dict[str, Pair] = pairs_of(self.functions) if isinstance(node, Program) else {}
         self.syncing = syncing_functions(self.flows, self.pairs)
-        self.waiting = waiting_functions(self.flows, self.functions, self.pairs)
         self.two_lane = two_lane_functions(self.functions, self.pairs)
+        self.meeting = meeting_functions(self.functions, self.two_lane)
+        self.waiting = waiting_functions(self.flows, self.functions, self.pairs, self.meeting)
         self.launched = launched_functions(self.flows, self.functions)
         self.regions = Regions(self.flows, self.functions, Bounds(self.flows, self.functions))
         self.summaries: dict[str, Summary] = {}

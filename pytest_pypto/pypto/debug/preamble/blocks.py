@@ -101,6 +101,16 @@ class _Exchange:
         return f"aic_gather (split={self.split})"
 
 
+class _Meeting:
+    """A vector lane waits until the other one is here too: before the kernel touches memory that both cores touch."""
+
+    __slots__ = ()
+
+    def text(self) -> str:
+        """What an error message calls it."""
+        return "a meeting before an access of memory"
+
+
 def _aic_gather(tile: Any, split: int) -> Any:
     """The request that joins both lanes' parts; split 0 shares one slot, so lane 0's tile counts."""
     return _Exchange(_snapshot(tile), int(split))
@@ -138,7 +148,8 @@ def _lanes_in_step(lanes: int, body: Callable[..., Any], *args: Any) -> Generato
             split = asked[0].split
             sends = {k: _snapshot(parts[0]) if split == 0 else _merge(parts, split) for k in range(lanes)}
         elif asked:
-            yield asked[0]
+            if not isinstance(asked[0], _Meeting):
+                yield asked[0]
             sends = dict.fromkeys(asked)
     return values[0]
 
