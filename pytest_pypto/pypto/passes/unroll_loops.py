@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,7 +10,7 @@ from ..ir import expr as e
 from ..ir import stmt as s
 from ..ir.enums import ForKind
 from ..ir.program import Function, Program
-from ..ir.visitor import IRMutator, substitute_stmt
+from ..ir.visitor import IRMutator
 from ._util import PassError
 from .base import FunctionPass
 
@@ -46,8 +47,7 @@ class _Unroller(IRMutator):
         assert isinstance(made, s.ForStmt)
         if made.kind is not ForKind.Unroll:
             return made
-        values = self.values(made)
-        copies = [substitute_stmt(made.body, [(made.loop_var, _like(v, made))]) for v in values]
+        copies = [_Copy(made.loop_var, _like(v, made)).visit_stmt(made.body) for v in self.values(made)]
         return s.seq(copies, made.span)
 
     def values(self, loop: s.ForStmt) -> range:
@@ -70,6 +70,27 @@ class _Unroller(IRMutator):
                 loop,
             )
         return values
+
+
+class _Copy(IRMutator):
+    """A body for one value of the loop variable. Loops in it get variables of their own, assigned names stay."""
+
+    def __init__(self, var: e.Var, value: e.ConstInt) -> None:
+        super().__init__()
+        self.var_map[var] = value
+
+    def visit_for_stmt(self, op: s.ForStmt) -> s.Stmt:
+        self.var_map[op.loop_var] = e.Var(op.loop_var.name_hint, op.loop_var.type, op.loop_var.span)
+        self.carries(op.iter_args)
+        return super().visit_for_stmt(op)
+
+    def visit_while_stmt(self, op: s.WhileStmt) -> s.Stmt:
+        self.carries(op.iter_args)
+        return super().visit_while_stmt(op)
+
+    def carries(self, args: Sequence[e.IterArg]) -> None:
+        fresh = [e.IterArg(a.name_hint, self.visit_type(a.type), self.visit_expr(a.initValue), a.span) for a in args]
+        self.var_map.update(zip(args, fresh, strict=True))
 
 
 def _like(value: int, loop: s.ForStmt) -> e.ConstInt:
