@@ -15,5 +15,6 @@ def way(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def _loaded(heavy_modules_loaded: None) -> None:
-    """Inner runs happen in this process."""
+def _loaded(heavy_modules_loaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inner runs happen in this process, where the plugin is already imported: no warning that counts."""
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-W ignore::pytest.PytestAssertRewriteWarning")
