@@ -15,6 +15,9 @@ def way(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.fixture(autouse=True)
-def _loaded(heavy_modules_loaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Inner runs happen in this process, where the plugin is already imported: no warning that counts."""
+def _loaded(heavy_modules_loaded: None, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inner runs happen in this process, where the plugin is already imported: no warning that counts.
+
+    `pytester` comes first because it removes the variable.
+    """
     monkeypatch.setenv("PYTEST_ADDOPTS", "-W ignore::pytest.PytestAssertRewriteWarning")
