@@ -357,7 +357,7 @@ class _Host(_Body):
         self.w(f"{target} = pl.assemble({target}, {part}, [{to}, 0])")
 
     def host_statement(self) -> None:
-        match self.c.pick(9):
+        match self.c.pick(12):
             case 0 | 1 | 2:
                 self.region()
             case 3:
@@ -367,20 +367,55 @@ class _Host(_Body):
             case 5:
                 self.loop()
             case 6:
-                name = self.name("c")
-                self.w(f"{name} = pl.create_tensor([{ROWS}, {COLS}], dtype=pl.FP32)")
-                self.w(f"{name} = self.nine({self.c.of(self.tiles + self.own)}, {name})")
-                if self.c.pick(2):
-                    self.w(f"o = pl.assemble(o, {name}, [{self.c.of((0, ROWS, 8))}, 0])")
-                else:
-                    self.tiles.append(name)
+                self.call()
             case 7:
-                source = self.c.of(self.own)
-                self.w(f"o = pl.assemble(o, {source}, [{self.c.of((0, ROWS, 8))}, 0])")
-            case _:
+                self.w(f"o = pl.assemble(o, {self.c.of(self.own)}, [{self.c.of((0, ROWS, 8))}, 0])")
+            case 8:
                 name = self.name("v")
                 self.w(f"{name} = pl.slice(o, [{ROWS}, {COLS}], [{self.c.of((0, ROWS, 8))}, 0])")
                 self.w(f"{name} = self.nine({self.c.of(self.tiles + self.own)}, {name})")
+            case 9:
+                self.submit()
+            case 10:
+                self.parallel()
+            case _:
+                self.blocks()
+
+    def call(self) -> None:
+        """A kernel fills a new tensor, which goes into the output or is used later."""
+        name = self.name("c")
+        self.w(f"{name} = pl.create_tensor([{ROWS}, {COLS}], dtype=pl.FP32)")
+        self.w(f"{name} = self.nine({self.c.of(self.tiles + self.own)}, {name})")
+        if self.c.pick(2):
+            self.w(f"o = pl.assemble(o, {name}, [{self.c.of((0, ROWS, 8))}, 0])")
+        else:
+            self.tiles.append(name)
+
+    def submit(self) -> None:
+        """Two tasks, the second after the first."""
+        name, first, second = self.name("c"), self.name("d"), self.name("d")
+        self.w(f"{name} = pl.create_tensor([{ROWS}, {COLS}], dtype=pl.FP32)")
+        self.w(f"{name}, {first} = pl.submit(self.nine, {self.c.of(self.tiles + self.own)}, {name})")
+        self.w(f"{self.c.of(self.own)}, {second} = pl.submit(self.nine, {name}, {self.fresh()}, deps=[{first}])")
+        self.tiles.append(name)
+
+    def fresh(self) -> str:
+        name = self.name("c")
+        self.w(f"{name} = pl.create_tensor([{ROWS}, {COLS}], dtype=pl.FP32)")
+        return name
+
+    def parallel(self) -> None:
+        var = self.name("i")
+        source = self.c.of(self.tiles + self.own)
+        with self.w.block(f"for {var} in pl.parallel(2):"), self.w.block("with pl.at(level=pl.Level.CORE_GROUP):"):
+            self.w(f"o = pl.assemble(o, pl.neg({source}), [{var} * {ROWS}, 0])")
+
+    def blocks(self) -> None:
+        var, part = self.name("i"), self.name("p")
+        source = self.c.of(self.tiles + self.own)
+        with self.w.block(f"for {var} in pl.spmd(2):"):
+            self.w(f"{part} = pl.mul(pl.slice({source}, [8, {COLS}], [{var} * 8, 0]), -1.0)")
+            self.w(f"o = pl.assemble(o, {part}, [{var} * 8 + {self.c.of((0, 8, ROWS))}, 0])")
 
 
 def host_program(tape: Sequence[int], size: int = 10) -> str:
@@ -440,6 +475,8 @@ def _functions() -> SimpleNamespace:
         range=range,
         unroll=range,
         parallel=range,
+        spmd=range,
+        submit=lambda kernel, *args, deps=(): (kernel(*args), None),
         pipeline=lambda *a, stage=1: range(*a),
         min=min,
         max=max,
