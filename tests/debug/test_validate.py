@@ -230,10 +230,10 @@ def test_programs_without_an_entry(tmp_path: Path) -> None:
         validate_pass_ir_codegen_results(dumps(tmp_path, a=no_host), {}, {})
 
 
-def test_nothing_to_compare_is_refused(tmp_path: Path) -> None:
+def test_nothing_to_compare_is_a_warning(tmp_path: Path) -> None:
     tensors, expected = case()
     folder = dumps(tmp_path, a=GOOD)
-    with pytest.raises(ValueError, match="expected is empty: nothing would be compared"):
+    with pytest.warns(UserWarning, match="expected is empty: nothing is compared"):
         validate_pass_ir_codegen_results(folder, tensors, {}, stream=io.StringIO())
     validate_pass_ir_codegen_results(folder, tensors, expected, stream=io.StringIO())
 
