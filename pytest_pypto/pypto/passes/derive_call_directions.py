@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 
 from ..ir import expr as e
 from ..ir import stmt as s
-from ..ir.enums import ArgDirection, ForKind, FunctionType, ParamDirection
+from ..ir.enums import ArgDirection, ForKind, FunctionType, ParamDirection, is_incore_type
 from ..ir.program import Function, Program
 from ..ir.structural import exprs_equal
 from ..ir.types import ArrayType, ScalarType, TensorType
 from ..ir.visitor import IRMutator, calls_in, replace_call, replace_submit
+from ._anti_dependencies import with_ordered_writers
 from ._outline import strongest
 from ._roots import last_values
 from ._util import PassError, is_call
@@ -30,7 +31,8 @@ class DeriveCallDirections(Pass):
     `scalar`, In is `input`, InOut is `inout`; Out is `inout` inside a sequential loop, for an argument whose buffer is
     not known for certain, after an earlier writer of the same buffer in this or an enclosing statement list, and for
     a buffer that comes from an InOut parameter; otherwise `output_existing`. Arguments marked without ordering are
-    `no_dep`. Directions that are already there stay.
+    `no_dep`. Directions that are already there stay. An input, and a later write of the same tensor that nothing else
+    keeps behind it, are `inout` both: the runtime remembers writers only.
 
     Raises (PassError): a call with too few or too many arguments.
     """
@@ -42,7 +44,15 @@ class DeriveCallDirections(Pass):
     def apply(self, program: Program) -> Program:
         """The program with directions at every call."""
         program = _effective_wrappers(program)
-        return program.with_functions([_Deriver(f, program).function() for f in program.functions.values()])
+        return program.with_functions([_directed(f, program) for f in program.functions.values()])
+
+
+def _directed(func: Function, program: Program) -> Function:
+    """A function with directions; those of a host function also keep writers behind readers."""
+    given = any("arg_directions" in c.attrs for c in calls_in(func.body))
+    made = _Deriver(func, program).function()
+    host = func.func_type not in _WRAPPERS and not is_incore_type(func.func_type)
+    return with_ordered_writers(made, program) if host and not given else made
 
 
 def _effective_wrappers(program: Program) -> Program:
