@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from pypto import ir
+from pypto.runtime import device_settings
 
 from pytest_pypto.pypto.backend import selected_backend
 from pytest_pypto.pypto.ir import expr as e
@@ -261,6 +264,65 @@ def test_programs_with_loops_leave_the_edges_to_the_runtime() -> None:
 def test_directions(body: str, directions: list[str]) -> None:
     found = last(stages(host(body), "a2a3sim"))
     assert [" ".join(d.name for d in c.attrs["arg_directions"]) for c in calls(found)] == directions
+
+
+ORDERED = {
+    "a writer after a reader": (
+        "c = pl.create_tensor([16, 16], dtype=pl.FP32)\nc = self.inc(a, c)\nv = pl.slice(o, [16, 16], [0, 0])\n"
+        "v = self.inc(c, v)\nc = self.inc(v, c)\nw = pl.slice(o, [16, 16], [16, 0])\nw = self.inc(c, w)\n"
+        "d = pl.create_tensor([16, 16], dtype=pl.FP32)\nd = self.inc(a, d)\nc = self.inc(d, c)\nreturn o",
+        [(0, 0, 2), (16, 0, 4)],
+        [
+            *("Input OutputExisting", "Input OutputExisting", "Input InOut"),
+            *("InOut OutputExisting", "Input OutputExisting", "Input InOut"),
+        ],
+    ),
+    "two windows that meet": (
+        "v = pl.slice(o, [16, 16], [0, 0])\nv = self.inc(a, v)\nw = pl.slice(o, [16, 16], [8, 0])\n"
+        "c = pl.create_tensor([16, 16], dtype=pl.FP32)\nc = self.inc(a, c)\nw = self.inc(c, w)\nreturn o",
+        [(0, 0, 1), (8, 0, 2)],
+        ["Input OutputExisting", "Input OutputExisting", "Input InOut"],
+    ),
+    "two windows apart": (
+        "v = pl.slice(o, [16, 16], [0, 0])\nv = self.inc(a, v)\nw = pl.slice(o, [16, 16], [16, 0])\n"
+        "w = self.inc(a, w)\nreturn o",
+        [(0, 0, 1), (16, 0, 1)],
+        ["Input OutputExisting", "Input OutputExisting"],
+    ),
+    "a copied tensor that is written again": (
+        "c = pl.create_tensor([16, 16], dtype=pl.FP32)\nc = self.inc(a, c)\no = pl.assemble(o, c, [0, 0])\n"
+        "d = pl.create_tensor([16, 16], dtype=pl.FP32)\nd = self.inc(a, d)\nc = self.inc(d, c)\n"
+        "o = pl.assemble(o, c, [16, 0])\nreturn o",
+        [(0, 0, 1), (16, 0, 2)],
+        None,
+    ),
+    "in a loop": (
+        "c = pl.create_tensor([16, 16], dtype=pl.FP32)\nc = self.inc(a, c)\nfor i in pl.range(2):\n"
+        "    v = pl.slice(o, [16, 16], [i * 16, 0])\n    v = self.inc(c, v)\n"
+        "    d = pl.create_tensor([16, 16], dtype=pl.FP32)\n    d = self.inc(a, d)\n    c = self.inc(d, c)\nreturn o",
+        [(0, 0, 2), (16, 0, 3)],
+        ["Input OutputExisting", "InOut InOut", "Input InOut", "Input InOut"],
+    ),
+}
+
+
+@pytest.mark.parametrize("order", ["program", "late", "random"])
+@pytest.mark.parametrize("case", ORDERED)
+def test_uses_of_one_tensor_keep_their_order(case: str, order: str, tmp_path: Path) -> None:
+    body, places, directions = ORDERED[case]
+    compiled = ir.compile(
+        parse(host(body)), platform="a2a3sim", output_dir=tmp_path, dump_passes=False, skip_ptoas=True
+    )
+    a, want, have = randn(16, 16), out(32, 32), out(32, 32)
+    for row, column, plus in places:
+        want[row : row + 16, column : column + 16] = a + plus
+    for seed in range(3 if order == "random" else 1):
+        with device_settings(order=order, seed=seed, sanitize={"race"}):
+            compiled(a, have)
+        assert torch.allclose(have, want)
+    if directions is not None:
+        found = last(stages(host(body), "a2a3sim"))
+        assert [" ".join(d.name for d in c.attrs["arg_directions"]) for c in calls(found)] == directions
 
 
 def test_an_edge_to_a_task_started_by_a_helper_survives() -> None:

@@ -10,9 +10,16 @@ import torch
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from pypto import ir
+from pypto.runtime import device_settings
 
+from pytest_pypto.pypto.backend import selected_backend
 from pytest_pypto.pypto.debug.runner import run_oracle
 from pytest_pypto.pypto.language.parser import parse
+from pytest_pypto.pypto.passes.context import PassContext, VerificationLevel
+from pytest_pypto.pypto.passes.diagnostic_types import DiagnosticPhase
+from pytest_pypto.pypto.passes.instruments import VerificationInstrument, VerificationMode
+from pytest_pypto.pypto.passes.manager import OptimizationStrategy, PassManager
+from tests.passes_back.support import PLATFORMS
 from tests.passes_back.whole import stages
 
 from . import random_products
@@ -49,16 +56,24 @@ def test_every_pass_keeps_the_numbers(family: str, tape: list[int], size: int, p
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@settings(max_examples=8, **QUICK)
-@given(tape=TAPES, size=st.integers(1, 14), platform=st.sampled_from(["a2a3sim", "a5sim"]))
-def test_the_device_gives_the_numbers(family: str, tape: list[int], size: int, platform: str) -> None:
+@settings(max_examples=10, **QUICK)
+@given(
+    tape=TAPES,
+    size=st.integers(1, 14),
+    platform=st.sampled_from(["a2a3sim", "a5sim"]),
+    order=st.sampled_from(["program", "late", "random"]),
+)
+def test_the_device_gives_the_numbers_in_every_order(
+    family: str, tape: list[int], size: int, platform: str, order: str
+) -> None:
     text = FAMILIES[family](tape, size)
     note(text)
     with tempfile.TemporaryDirectory() as folder:
         compiled = ir.compile(parse(text), platform=platform, output_dir=folder, dump_passes=False, skip_ptoas=True)
         for n in COUNTS:
             args = arguments(n)
-            compiled(*args)
+            with device_settings(order=order, seed=n, sanitize={"race"}):
+                compiled(*args)
             assert torch.equal(args[3], wanted(text, n)), f"n = {n}"
 
 
@@ -77,6 +92,20 @@ def test_every_pass_keeps_products(tape: list[int], platform: str) -> None:
         values = random_products.arguments(tape)
         run_oracle(node, list(values.values()), entry="main")
         assert close(values, want, rows), f"after {name}"
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, "product"])
+@settings(max_examples=15, **QUICK)
+@given(tape=TAPES, size=st.integers(1, 14), platform=st.sampled_from(["a2a3sim", "a5sim"]))
+def test_promises_hold_and_the_text_loads_after_every_pass(
+    family: str, tape: list[int], size: int, platform: str
+) -> None:
+    text = random_products.product_program(tape) if family == "product" else FAMILIES[family](tape, size)
+    note(text)
+    checks = VerificationInstrument(VerificationMode.BEFORE_AND_AFTER)
+    level = VerificationLevel.ROUNDTRIP
+    with selected_backend(PLATFORMS[platform]), PassContext([checks], level, DiagnosticPhase.NONE):
+        PassManager.get_strategy(OptimizationStrategy.Default).run_passes(parse(text))
 
 
 @settings(max_examples=10, **QUICK)

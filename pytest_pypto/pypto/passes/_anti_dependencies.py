@@ -77,6 +77,7 @@ class _Finder:
         self.users: dict[e.Var, list[_Use]] = defaultdict(list)
         self.count = 0
         self.turn = 0
+        self.carries: list[e.IterArg] = []
         self.task_of: dict[e.Var, _Task] = {}
         self.unordered: dict[e.Call | e.Submit, set[int]] = defaultdict(set)
 
@@ -132,6 +133,7 @@ class _Finder:
         before = self.snapshot()
         once = depth >= _DEEP or (isinstance(stmt, s.ForStmt) and stmt.kind is ForKind.Parallel)
         carried = [self.of(a.initValue) for a in stmt.iter_args]
+        self.carries += stmt.iter_args
         for _ in range(1 if once else 2):
             self.turn += 1
             for arg, roots in zip(stmt.iter_args, carried, strict=True):
@@ -140,6 +142,7 @@ class _Finder:
             yielded = [self.of(v) for v in last_values(stmt.body)]
             carried = [a | b for a, b in zip(carried, yielded, strict=False)] or carried
         self.turn += 1
+        del self.carries[len(self.carries) - len(stmt.iter_args) :]
         for var, roots in zip(stmt.return_vars, carried, strict=False):
             self.bind(var, roots)
         self.join(before)  # the loop may not run
@@ -176,6 +179,8 @@ class _Finder:
 
     def assign(self, stmt: s.AssignStmt) -> None:
         value = stmt.value
+        if is_call(value, "tensor.create") and not any(stmt.var in self.of(c) for c in self.carries):
+            self.users.pop(stmt.var, None)  # every turn of a loop makes another tensor
         if is_call(value, "tensor.slice") and isinstance(value, e.Call):
             parents = self.of(value.args[0])
             self.bind(stmt.var, frozenset({stmt.var}))
