@@ -17,7 +17,7 @@ from ..ir.visitor import IRMutator, exprs_of, uses_of, walk_stmts
 from ._util import PassError, is_call
 from .base import Pass
 from .context import MemoryPlanner, PassContext, active_planner
-from .diagnostics import hint
+from .hints import hint
 from .l0_loops import Block, Builder, Product, Target, k_loop, looped_grid, unrolled_grid
 from .l0_marks import mark_double_buffers
 from .l0_tile_chooser import BLOCK, Choice, Problem, choose, held_by

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 
 from ..backend.handler import current_handler
 from ..ir import expr as e
 from ..ir import stmt as s
 from ..ir.enums import MemorySpace, is_incore_type
 from ..ir.program import Function, Program
-from ..ir.span import UNKNOWN, Span
 from ..ir.types import TileType
 from ..ir.visitor import exprs_of, uses_of, walk_stmts
 from .diagnostic_types import (
@@ -153,26 +150,6 @@ class DiagnosticCheckRegistry:
 def run_checks(checks: DiagnosticCheckSet, program: Program) -> list[Diagnostic]:
     """Findings of the checks."""
     return [d for check in checks for d in CHECKS[check](program)]
-
-
-_hints: ContextVar[list[Diagnostic] | None] = ContextVar("pypto_pass_hints", default=None)
-
-
-def hint(code: str, rule: str, message: str, span: Span = UNKNOWN) -> None:
-    """Report a performance hint from inside a pass; it is dropped when nobody collects hints."""
-    collected = _hints.get()
-    if collected is not None:
-        collected.append(Diagnostic(DiagnosticSeverity.PerfHint, rule, message, span, 0, code))
-
-
-@contextmanager
-def collecting_hints(into: list[Diagnostic]) -> Iterator[None]:
-    """Hints that passes report inside the block go to `into`."""
-    token = _hints.set(into)
-    try:
-        yield
-    finally:
-        _hints.reset(token)
 
 
 def checks_for(now: DiagnosticPhase, wanted: DiagnosticPhase) -> DiagnosticCheckSet:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from contextlib import AbstractContextManager
 from enum import Enum
 
 from ..ir.program import Program
@@ -57,12 +56,6 @@ class _Checks(PassInstrument):
         found = self._diagnose(DiagnosticPhase.POST_PASS, program)
         if found and self.dumps is not None:
             self.dumps.log(found, pass_)
-
-    def hints(self) -> AbstractContextManager[None]:
-        """Collects the hints that passes report."""
-        from .diagnostics import collecting_hints
-
-        return collecting_hints(self.found)
 
     def run_after_pipeline(self, program: Program) -> None:
         """Diagnostics of the result."""
