@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from ..backend.handler import current_handler
 from ..ir import expr as e
@@ -81,16 +83,24 @@ def out_param_write_dropped(program: Program) -> Iterator[Diagnostic]:
 
 
 def tile_innermost_dim(program: Program) -> Iterator[Diagnostic]:
-    """PH001: a load or store whose innermost axis is shorter than the architecture likes."""
+    """PH001: a load or store whose innermost axis is shorter than the architecture likes, once per source place."""
     handler = current_handler()
     if handler is None:
         return
+    first: dict[tuple[str, str], Diagnostic] = {}
+    found: Counter[tuple[str, str]] = Counter()
     for func in program.functions.values():
         if is_incore_type(func.func_type):
             for stmt in walk_stmts(func.body):
                 for root in exprs_of(stmt):
                     if isinstance(root, e.Call) and root.op.name in ("tile.load", "tile.store"):
-                        yield from _innermost(root, handler.perf_hint_bytes, handler.arch, stmt)
+                        for hint in _innermost(root, handler.perf_hint_bytes, handler.arch, stmt):
+                            key = (hint.message, str(hint.span))
+                            first.setdefault(key, hint)
+                            found[key] += 1
+    for key, hint in first.items():
+        times = f" ({found[key]} occurrences at this source location)" if found[key] > 1 else ""
+        yield replace(hint, message=hint.message + times)
 
 
 def _innermost(call: e.Call, wanted: int, arch: str, stmt: s.Stmt) -> Iterator[Diagnostic]:
