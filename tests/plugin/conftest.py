@@ -18,6 +18,9 @@ def way(request: pytest.FixtureRequest) -> list[str]:
 def _loaded(heavy_modules_loaded: None, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     """Inner runs happen in this process, where the plugin is already imported: no warning that counts.
 
-    `pytester` comes first because it removes the variable.
+    `pytester` comes first because it removes the variable. What the outer environment says about continuous
+    integration, colours and width changes pytest's lines, so an inner run does not see it.
     """
+    for name in ("CI", "BUILD_NUMBER", "NO_COLOR", "FORCE_COLOR", "PY_COLORS", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYTEST_ADDOPTS", "-W ignore::pytest.PytestAssertRewriteWarning")
