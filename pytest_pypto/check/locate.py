@@ -125,7 +125,8 @@ def _runs(numbers: list[int]) -> str:
         else:
             runs.append([n, n])
     texts = [f"{a}" if a == b else f"{a}-{b}" for a, b in runs]
-    return ", ".join(texts[:4]) + (f" and {len(texts) - 4} more runs" if len(texts) > 4 else "")
+    more = len(texts) - 4
+    return ", ".join(texts[:4]) + (f" and {more} more run{'s'[: more > 1]}" if more > 0 else "")
 
 
 def heat(bad: torch.Tensor) -> tuple[str, ...]:
