@@ -169,7 +169,7 @@ def submit(ctx: Ctx, node: ast.Call, want: Type | None = None) -> e.Expr:
     fields = _submit_keywords(ctx, node, verb, attrs)
     deps = fields.pop("deps", ())
     type_ = want if want is not None else _submit_type(signature, args)
-    return e.Submit(e.GlobalVar(callee.attr), args, deps, attrs=attrs, type=type_, span=ctx.span(node), **fields)
+    return e.Submit(e.GlobalVar(signature.name), args, deps, attrs=attrs, type=type_, span=ctx.span(node), **fields)
 
 
 def _submit_type(signature: Signature, args: Sequence[e.Expr]) -> Type:
