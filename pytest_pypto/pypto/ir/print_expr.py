@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import keyword
 import math
 from collections.abc import Iterable
@@ -61,16 +62,15 @@ class ExprPrinter:
         self.callee = "self." if member else ""
         self.signature = False
         self.in_region = False
+        self._types: dict[tuple[int, bool], tuple[t.Type, str]] = {}
 
     def name(self, var: e.Var) -> str:
         return legal(var.name_hint) if self.names is None else self.names.of(var)
 
     def expr(self, x: e.Expr, typed: bool = False) -> str:
         """Text of an expression; `typed` writes INDEX constants as `pl.const`, so that nothing is folded on reading."""
-        if isinstance(x, e.MemRef):
-            return self.memref(x)
         if isinstance(x, e.Var):
-            return self.name(x)
+            return self.memref(x) if isinstance(x, e.MemRef) else self.name(x)
         if isinstance(x, e.ConstInt):
             return str(x.value) if x.dtype is INDEX and not typed else self.const(str(x.value), x.dtype)
         if isinstance(x, e.ConstFloat):
@@ -134,13 +134,7 @@ class ExprPrinter:
             if "device" in x.attrs:
                 args.append(f"device={self.value(x.attrs['device'])}")
             return f"{self.callee}{x.op.name}({', '.join(args + self.attrs(x.attrs, _DEVICE))})"
-        return f"{self.op_name(x)}({', '.join(self.op_args(x) + self.attrs(x.attrs))})"
-
-    def op_name(self, x: e.Call) -> str:
-        name = x.op.name
-        if keyword.iskeyword(name.rsplit(".", 1)[-1]):
-            name += "_"
-        return name if name.startswith("pld.") else f"{self.p}.{name}"
+        return f"{_operator(x.op.name, self.p)}({', '.join(self.op_args(x) + self.attrs(x.attrs))})"
 
     def op_args(self, x: e.Call) -> list[str]:
         special = _SPECIAL.get(x.op.name)
@@ -154,7 +148,7 @@ class ExprPrinter:
         return [self.expr(a) for a in x.args] + self.kwargs(kwargs)
 
     def kwargs(self, kwargs: dict[str, Any]) -> list[str]:
-        return [f"{key}={self.value(value, key)}" for key, value in kwargs.items()]
+        return [f"{key}={self.value(value, key)}" for key, value in kwargs.items()] if kwargs else []
 
     def value(self, value: Any, key: str = "", quote: str = "'") -> str:
         """A keyword or attribute value."""
@@ -195,6 +189,8 @@ class ExprPrinter:
 
     def attrs(self, attrs: dict[str, Any], hidden: frozenset[str] = frozenset()) -> list[str]:
         """`attrs={...}` as a list of one item, or empty."""
+        if not attrs:
+            return []
         text = self.attr_items({k: v for k, v in attrs.items() if k not in hidden})
         return [f"attrs={{{text}}}"] if text else []
 
@@ -226,6 +222,14 @@ class ExprPrinter:
         return "[" + ", ".join([str(d.value) if isinstance(d, e.ConstInt) else self.expr(d, True) for d in dims]) + "]"
 
     def type(self, x: t.Type) -> str:
+        """Text of a type; one that a function uses many times is printed once, inside and outside of the signature."""
+        key = (id(x), self.signature)
+        known = self._types.get(key)
+        if known is None:
+            known = self._types[key] = (x, self._type(x))
+        return known[1]
+
+    def _type(self, x: t.Type) -> str:
         if isinstance(x, t.ScalarType):
             return f"{self.p}.Scalar[{self.dtype(x.dtype)}]"
         if isinstance(x, t.DistributedTensorType):
@@ -306,6 +310,14 @@ _HANDLES: dict[type, str] = {
     t.AsyncEventType: "{p}.AsyncEvent",
     t.AsyncSessionType: "{p}.AsyncSession",
 }
+
+
+@functools.cache
+def _operator(name: str, prefix: str) -> str:
+    """What is called for the operator `name`; names that end in a keyword get an underscore."""
+    if keyword.iskeyword(name.rsplit(".", 1)[-1]):
+        name += "_"
+    return name if name.startswith("pld.") else f"{prefix}.{name}"
 
 
 def _constant(x: e.Expr) -> bool:

@@ -6,13 +6,13 @@ import functools
 import keyword
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 
 from . import expr as e
 from . import stmt as s
 from . import types as t
 from .program import Function
-from .visitor import exprs_of, uses_of, walk_exprs
+from .walk import children_of, exprs_of, uses_of
 
 FREE_SUFFIX = "__FREE_VAR"
 
@@ -24,34 +24,46 @@ class Names:
     ... in the order parameters, definitions, remaining uses.
     """
 
-    def __init__(self, params: Iterable[e.Var], body: s.Stmt | None, types: Iterable[t.Type] = ()) -> None:
-        defined = dict.fromkeys((*params, *_definitions(body)))
-        self.defined = set(defined)
-        symbols = dict.fromkeys(v for ty in (*types, *(d.type for d in defined)) for v in type_vars(ty))
+    def __init__(
+        self, params: Iterable[e.Var], body: s.Stmt | None, types: Iterable[t.Type] = (), mark_free: bool = True
+    ) -> None:
+        scan = _Scan(params)
+        scan.body(body)
+        self.defined, self.callees = scan.defined, frozenset(scan.callees)
+        symbols: dict[e.Var, None] = {}
+        for type_ in (*types, *(d.type for d in self.defined)):
+            _add_type_vars(type_, symbols)
         self.symbols = [v for v in symbols if v not in self.defined]
-        used = dict.fromkeys(v for stmt in _statements(body) for v in _stmt_uses(stmt))
-        self.free = dict.fromkeys(v for v in used if v not in self.defined and v not in symbols)
-        self._by_var: dict[e.Var, str] = {}
-        self._assign([*defined, *self.symbols, *self.free])
+        free = [v for v in scan.used if v not in self.defined and v not in symbols]
+        self._shown = _assign([*self.defined, *self.symbols, *free])
+        if mark_free:
+            self._shown |= {v: self._shown[v] + FREE_SUFFIX for v in free}
 
-    def _assign(self, order: list[e.Var]) -> None:
-        hints = {var: legal(var.name_hint) for var in order}
-        counts = Counter(hints.values())
-        taken = {hint for hint, n in counts.items() if n == 1}
-        numbers: dict[str, int] = {}
-        for var, hint in hints.items():
-            name, n = hint, numbers.get(hint, 0)
-            while counts[hint] > 1 and name in taken:
-                n += 1
-                name = f"{hint}_{n}"
-            numbers[hint] = n
-            taken.add(name)
-            self._by_var[var] = name
+    def of(self, var: e.Var) -> str:
+        """The printed name of `var`; variables that nobody defines end in `FREE_SUFFIX`."""
+        name = self._shown.get(var)
+        return var.name_hint if name is None else name
 
-    def of(self, var: e.Var, free_marker: bool = True) -> str:
-        """The printed name of `var`."""
-        name = self._by_var.get(var, var.name_hint)
-        return name + FREE_SUFFIX if free_marker and var in self.free else name
+
+def _assign(order: list[e.Var]) -> dict[e.Var, str]:
+    """Names of variables, which take turns in this order."""
+    hints = {var: legal(var.name_hint) for var in order}
+    counts = Counter(hints.values())
+    if len(counts) == len(hints):
+        return hints
+    taken = {hint for hint, n in counts.items() if n == 1}
+    numbers: dict[str, int] = {}
+    for var, hint in hints.items():
+        if counts[hint] == 1:
+            continue
+        name, n = hint, numbers.get(hint, 0)
+        while name in taken:
+            n += 1
+            name = f"{hint}_{n}"
+        numbers[hint] = n
+        taken.add(name)
+        hints[var] = name
+    return hints
 
 
 @functools.cache
@@ -68,77 +80,92 @@ _RESERVED = frozenset({"pl", "pld", "self"})
 
 
 def function_names(func: Function) -> Names:
-    """The name table of a function; `free` are variables it uses but nobody defines."""
+    """The name table of a function."""
     return Names(func.params, func.body, func.return_types)
 
 
-def _definitions(body: s.Stmt | None) -> Iterator[e.Var]:
-    """Defined variables in printing order: for a loop the loop variable, results, iter args, then the body."""
-    for stmt in s.stmts_of(body):
-        if isinstance(stmt, s.AssignStmt):
-            yield stmt.var
-        elif isinstance(stmt, s.ForStmt):
-            yield from (stmt.loop_var, *stmt.return_vars, *stmt.iter_args)
-            yield from _definitions(stmt.body)
+class _Scan:
+    """What a body defines and uses, in printing order, and whom it calls."""
+
+    def __init__(self, params: Iterable[e.Var]) -> None:
+        self.defined: dict[e.Var, None] = dict.fromkeys(params)
+        self.used: dict[e.Var, None] = {}
+        self.callees: set[str] = set()
+
+    def body(self, body: s.Stmt | None) -> None:
+        for stmt in s.stmts_of(body):
+            if isinstance(stmt, s.AssignStmt):
+                self.defined[stmt.var] = None
+                self.uses(stmt.value)
+            else:
+                for root in exprs_of(stmt):
+                    self.uses(root)
+                self.parts(stmt)
+
+    def parts(self, stmt: s.Stmt) -> None:
+        """Attributes, variables and bodies of a statement; a loop has its variable, results and iter args first."""
+        if isinstance(stmt, s.ForStmt):
+            self.attr_uses(stmt.attrs)
+            self.define(stmt.loop_var, *stmt.return_vars, *stmt.iter_args)
+            self.body(stmt.body)
         elif isinstance(stmt, s.WhileStmt):
-            yield from (*stmt.return_vars, *stmt.iter_args)
-            yield from _definitions(stmt.body)
+            self.define(*stmt.return_vars, *stmt.iter_args)
+            self.body(stmt.body)
         elif isinstance(stmt, s.IfStmt):
-            yield from stmt.return_vars
-            yield from _definitions(stmt.then_body)
-            yield from _definitions(stmt.else_body)
+            self.define(*stmt.return_vars)
+            self.body(stmt.then_body)
+            self.body(stmt.else_body)
         elif isinstance(stmt, s.ScopeStmt):
+            self.attr_uses(stmt.attrs)
             task = stmt.attrs.get("task_id_var")
             if isinstance(task, e.Var):
-                yield task
-            yield from _definitions(stmt.body)
+                self.define(task)
+            self.body(stmt.body)
+
+    def define(self, *found: e.Var) -> None:
+        self.defined.update(dict.fromkeys(found))
+
+    def uses(self, x: e.Expr) -> None:
+        """Variables of an expression and of the attributes of its calls, parents first, left to right."""
+        if isinstance(x, e.Var):
+            self.used[x] = None
+        elif not isinstance(x, _CONSTANTS):
+            if isinstance(x, (e.Call, e.Submit)):
+                if isinstance(x.op, e.GlobalVar):
+                    self.callees.add(x.op.name)
+                if x.attrs:
+                    self.attr_uses(x.attrs)
+            for child in children_of(x):
+                self.uses(child)
+
+    def attr_uses(self, attrs: Mapping[str, object]) -> None:
+        for value in attrs.values():
+            for item in value if isinstance(value, (list, tuple)) else (value,):
+                if isinstance(item, e.Expr):
+                    self.used.update(dict.fromkeys(uses_of(item)))
 
 
-def _statements(body: s.Stmt | None) -> Iterator[s.Stmt]:
-    for stmt in s.stmts_of(body):
-        yield stmt
-        if isinstance(stmt, s.IfStmt):
-            yield from _statements(stmt.then_body)
-            yield from _statements(stmt.else_body)
-        elif isinstance(stmt, (s.ForStmt, s.WhileStmt, s.ScopeStmt)):
-            yield from _statements(stmt.body)
+_CONSTANTS = (e.ConstInt, e.ConstFloat, e.ConstBool)
 
 
-def _stmt_uses(stmt: s.Stmt) -> Iterator[e.Var]:
-    for root in exprs_of(stmt):
-        for x in walk_exprs(root):
-            if isinstance(x, e.Var):
-                yield x
-            elif isinstance(x, (e.Call, e.Submit)):
-                yield from (v for value in x.attrs.values() for v in attr_vars(value))
-    attrs = getattr(stmt, "attrs", None)
-    for value in (attrs or {}).values():
-        yield from attr_vars(value)
-
-
-def attr_vars(value: object) -> Iterator[e.Var]:
-    """Variables inside an attribute value."""
-    for item in value if isinstance(value, (list, tuple)) else (value,):
-        if isinstance(item, e.Expr):
-            yield from uses_of(item)
-
-
-def type_vars(type_: t.Type) -> Iterator[e.Var]:
-    """Variables in the extents and views of a type (not in its MemRef)."""
+def _add_type_vars(type_: t.Type, found: dict[e.Var, None]) -> None:
+    """Add the variables in the extents and views of a type (not in its MemRef)."""
     if isinstance(type_, t.TupleType):
         for part in type_.types:
-            yield from type_vars(part)
-    if isinstance(type_, (t.TensorType, t.TileType)):
-        for dim in (*type_.shape, *_view_exprs(type_)):
-            yield from uses_of(dim)
+            _add_type_vars(part, found)
+    elif isinstance(type_, t.TileType):
+        _add_dim_vars(type_.shape, found)
+        if type_.tile_view is not None:
+            view = type_.tile_view
+            offset = () if view.start_offset is None else (view.start_offset,)
+            _add_dim_vars((*(view.valid_shape or ()), *(view.stride or ()), *offset), found)
+    elif isinstance(type_, t.TensorType):
+        _add_dim_vars(type_.shape, found)
+        if type_.tensor_view is not None:
+            _add_dim_vars((*type_.tensor_view.valid_shape, *type_.tensor_view.stride), found)
 
 
-def _view_exprs(type_: t.TensorType | t.TileType) -> tuple[e.Expr, ...]:
-    if isinstance(type_, t.TensorType):
-        view = type_.tensor_view
-        return () if view is None else (*view.valid_shape, *view.stride)
-    tile = type_.tile_view
-    if tile is None:
-        return ()
-    offset = () if tile.start_offset is None else (tile.start_offset,)
-    return (*(tile.valid_shape or ()), *(tile.stride or ()), *offset)
+def _add_dim_vars(dims: Iterable[e.Expr], found: dict[e.Var, None]) -> None:
+    for dim in dims:
+        if not isinstance(dim, e.ConstInt):
+            found.update(dict.fromkeys(uses_of(dim)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from . import expr as e
@@ -62,16 +63,24 @@ def _text(node: Any, prefix: str, concise: bool, explicit: bool) -> str:
     if isinstance(node, t.Type):
         return python_print_type(node, prefix, explicit_layout=explicit)
     if isinstance(node, s.Stmt):
-        names = Names((), node)
-        names.free.clear()
+        names = Names((), node, mark_free=False)
         return "\n".join(_Body(names, prefix, concise, explicit, member=False).stmt(node, "", None))
     if isinstance(node, e.Expr):
         return ExprPrinter(None, prefix, explicit, member=False).expr(node)
     raise TypeError(f"python_print expects a program, function, statement, expression or type, got {node!r}")
 
 
-Printed = dict[Function, tuple[list[str], list[str]]]
-"""Function -> (its lines as a member of a program, symbols it needs declared); see `print_program`."""
+@dataclass(frozen=True, slots=True)
+class PrintedFunction:
+    """What a program's text needs of a function: its text as a member, symbols it needs declared, whom it calls."""
+
+    text: str
+    symbols: tuple[str, ...]
+    callees: frozenset[str]
+
+
+Printed = dict[Function, PrintedFunction]
+"""What `print_program` remembers of functions."""
 
 
 def print_program(
@@ -81,22 +90,24 @@ def print_program(
     importing = "import pypto.language as pl" if prefix == "pl" else f"from pypto import language as {prefix}"
     name = program.name or "Program"
     known = {} if printed is None else printed
-    functions = _callees_first(program)
-    for f in functions:
+    for f in program.functions.values():
         if f not in known:
-            p = _Function(f, prefix, concise, explicit, member=True)
-            known[f] = (p.lines(INDENT), list(p.symbols()))
-    symbols = sorted({n for f in functions for n in known[f][1]})
+            known[f] = _printed(f, prefix, concise, explicit)
+    functions = [known[f] for f in _callees_first(program, known)]
+    symbols = sorted({symbol for f in functions for symbol in f.symbols})
     lines = [f"# pypto.program: {name}", importing, ""]
     if symbols:
         lines += [*(f'{n} = {prefix}.dynamic("{n}")' for n in symbols), ""]
-    lines += [f"@{prefix}.program", f"class {name}:"]
-    for f in functions:
-        lines += known[f][0]
+    lines += [f"@{prefix}.program", f"class {name}:", *(f.text for f in functions)]
     return "\n".join(lines)
 
 
-def _callees_first(program: Program) -> list[Function]:
+def _printed(func: Function, prefix: str, concise: bool, explicit: bool) -> PrintedFunction:
+    p = _Function(func, prefix, concise, explicit, member=True)
+    return PrintedFunction("\n".join(p.lines(INDENT)), tuple(p.symbols()), p.names.callees)
+
+
+def _callees_first(program: Program, printed: Printed) -> list[Function]:
     """Functions in printing order: callees before callers, by name among siblings; by name when calls form a cycle."""
     functions = {f.name: f for f in program.functions.values()}
     done: dict[str, bool] = {}
@@ -106,8 +117,7 @@ def _callees_first(program: Program) -> list[Function]:
         if name in done:
             return done[name]
         done[name] = False
-        callees = {c.op.name for c in calls_in(functions[name].body) if isinstance(c.op, e.GlobalVar)}
-        if not all(visit(c) for c in sorted(callees & functions.keys())):
+        if not all(visit(c) for c in sorted(printed[functions[name]].callees & functions.keys())):
             return False
         done[name] = True
         order.append(functions[name])

@@ -287,9 +287,10 @@ def stmts_of(body: Stmt | None) -> tuple[Stmt, ...]:
         return ()
     if not isinstance(body, SeqStmts):
         return (body,)
-    if not any(isinstance(s, SeqStmts) for s in body.stmts):
-        return body.stmts
-    return tuple(inner for s in body.stmts for inner in stmts_of(s))
+    for s in body.stmts:
+        if isinstance(s, SeqStmts):
+            return tuple(inner for s in body.stmts for inner in stmts_of(s))
+    return body.stmts
 
 
 def seq(stmts: Sequence[Stmt], span: Span = UNKNOWN) -> SeqStmts:

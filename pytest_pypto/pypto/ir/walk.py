@@ -11,17 +11,20 @@ from . import stmt as s
 
 def walk_stmts(stmt: s.Stmt | None) -> Iterator[s.Stmt]:
     """Every statement below and including `stmt`, in program order (parents first)."""
-    if stmt is None:
-        return
-    yield stmt
-    if isinstance(stmt, s.SeqStmts):
-        for inner in stmt.stmts:
-            yield from walk_stmts(inner)
-    elif isinstance(stmt, s.IfStmt):
-        yield from walk_stmts(stmt.then_body)
-        yield from walk_stmts(stmt.else_body)
-    elif isinstance(stmt, (s.ForStmt, s.WhileStmt, s.ScopeStmt)):
-        yield from walk_stmts(stmt.body)
+    stack = [stmt]
+    while stack:
+        x = stack.pop()
+        if x is None:
+            continue
+        yield x
+        if isinstance(x, s.AssignStmt):
+            continue
+        if isinstance(x, s.SeqStmts):
+            stack += x.stmts[::-1]
+        elif isinstance(x, s.IfStmt):
+            stack += (x.else_body, x.then_body)
+        elif isinstance(x, (s.ForStmt, s.WhileStmt, s.ScopeStmt)):
+            stack.append(x.body)
 
 
 def exprs_of(stmt: s.Stmt) -> tuple[e.Expr, ...]:
@@ -49,7 +52,9 @@ def walk_exprs(expr: e.Expr) -> Iterator[e.Expr]:
     while stack:
         x = stack.pop()
         yield x
-        if not isinstance(x, _LEAVES):
+        if isinstance(x, e.Call):
+            stack += x.args[::-1]
+        elif not isinstance(x, _LEAVES):
             stack += reversed(children_of(x))
 
 
