@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
+import ast
 import linecache
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pypto.language as pl
 import pytest
 from pypto import ir
-from pypto.language.parser.diagnostics import ParserError, ParserSyntaxError
+from pypto.language.parser.diagnostics import (
+    ParserError,
+    ParserSyntaxError,
+    UndefinedVariableError,
+    UnsupportedFeatureError,
+)
 
 T = pl.Tensor[[8, 8], pl.FP32]
 
@@ -145,10 +152,96 @@ def test_contradicting_level() -> None:
 
 def test_defaults_are_passed_over() -> None:
     @pl.function
-    def main(x: T = None, *args: int, y: T = None):  # type: ignore[assignment]
+    def main(x: T = None):  # type: ignore[assignment]
         return x
 
     assert [p.name_hint for p in main.params] == ["x"]
+
+
+@pytest.mark.parametrize(("rest", "name"), [("*args: int", "args"), ("*, y: T", "y"), ("**kw", "kw")])
+def test_parameters_that_no_caller_can_pass_are_refused(rest: str, name: str) -> None:
+    code = f"import pypto.language as pl\n@pl.function\ndef f(x: pl.Tensor[[4], pl.FP32], {rest}):\n    return x\n"
+    with pytest.raises(UnsupportedFeatureError, match=f"Unsupported kind of parameter: '{name}'") as caught:
+        pl.parse(code)
+    assert caught.value.span is not None
+    assert (caught.value.span["line"], caught.value.span["column"]) == (3, 35 + rest.index(name))
+
+
+def test_constants_of_the_class_are_known_in_it() -> None:
+    @pl.program
+    class P:
+        ROWS = 8
+
+        @pl.function
+        def f(self, x: pl.Tensor[[ROWS, 4], pl.FP32]):
+            y = pl.slice(x, [ROWS // 2, 4], [0, 0])
+            return y
+
+    assert "x: pl.Tensor[[8, 4], pl.FP32]" in str(P)
+    assert "y: pl.Tensor[[4, 4], pl.FP32]" in str(P)
+
+
+def test_a_constant_that_differs_between_the_class_and_its_surroundings() -> None:
+    code = "import pypto.language as pl\nN = 4\n@pl.program\nclass P:\n    N = 8\n    @pl.function\n"
+    code += "    def f(self, x: pl.Tensor[[N], pl.FP32]):\n        return x\n"
+    with pytest.raises(ParserSyntaxError, match="'N' is 8 in class 'P' and 4 outside"):
+        pl.parse(code)
+
+
+def test_an_extent_that_running_code_does_not_define() -> None:
+    with pytest.raises(UndefinedVariableError, match="Undefined variable 'ROWZ'") as caught:
+
+        @pl.function
+        def main(x: pl.Tensor[[ROWZ, 4], pl.FP32]):  # type: ignore[name-defined]
+            return x
+
+    assert caught.value.hint
+
+
+def _bad_function() -> None:
+    @pl.function
+    def f(x: T):
+        return yy
+
+
+def _bad_called_function() -> None:
+    @pl.function(type=pl.FunctionType.InCore)
+    def f(x: T):
+        return yy
+
+
+def _bad_program() -> None:
+    @pl.program
+    class P:
+        @pl.function
+        def f(self, x: T):
+            return yy
+
+
+def _bad_text() -> None:
+    pl.parse("import pypto.language as pl\n@pl.function\ndef f(x: pl.Tensor[[4], pl.FP32]):\n    return yy\n")
+
+
+@pytest.mark.parametrize("define", [_bad_function, _bad_called_function, _bad_program, _bad_text])
+def test_the_traceback_of_an_authors_error_is_the_authors(define: Callable[[], None]) -> None:
+    with pytest.raises(UndefinedVariableError) as caught:
+        define()
+    shown = [str(entry.path) for entry in caught.traceback.filter(caught)]
+    assert shown == [__file__, __file__]
+    assert len(caught.traceback) <= 4
+    assert caught.value.__cause__ is None
+
+
+def test_the_traceback_of_our_own_fault_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pypto.language.parser import statements
+
+    def fault(ctx: Any, node: Any) -> None:
+        raise KeyError("ours")
+
+    monkeypatch.setitem(statements.STATEMENTS, ast.Return, fault)
+    with pytest.raises(KeyError, match="ours") as caught:
+        _bad_function()
+    assert [entry.name for entry in caught.traceback.filter(caught)][-2:] == ["parse_body", "fault"]
 
 
 def test_external_source_is_found_from_the_defining_file() -> None:

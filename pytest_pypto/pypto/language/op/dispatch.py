@@ -61,6 +61,15 @@ def signature(path: str) -> Signature | None:
     return parse(f"{name}({_table(space)[name]})")
 
 
+def parameters(path: str) -> str | None:
+    """The parameter list of `pl.<path>` as its author writes it, or None when there is no such function."""
+    sig = signature(path)
+    if sig is None or (sig.var_args and not sig.params):
+        return None
+    space = "pld" if path.startswith("pld.") else path.rpartition(".")[0]
+    return _table(space)[path.rpartition(".")[2]]
+
+
 @cache
 def _handler(path: str) -> level.Handler | None:
     from . import unified

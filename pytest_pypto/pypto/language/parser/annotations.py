@@ -160,7 +160,7 @@ def type_of_wrapper(ctx: Ctx, value: Any, node: ast.expr) -> t.Type:
             return t.TileType(dims, value.dtype, value.memref, value.tile_view, value.memory_space)
         view = value.view or (t.TensorView(layout=value.layout) if value.layout is not None else None)
         return t.TensorType(tuple(dims), value.dtype, value.memref, view)
-    ctx.fail(ParserTypeError, f"Incomplete type annotation: {ast.unparse(node)}", node)
+    ctx.fail(ParserTypeError, f"Incomplete type annotation: {ast.unparse(node)}", node, f"an annotation is {ACCEPTED}")
 
 
 def _legacy(ctx: Ctx, node: ast.Call) -> Annotation:

@@ -114,7 +114,7 @@ def _const(ctx: Ctx, node: ast.Call, want: Type | None) -> Value:
         return e.ConstBool(bool(value), span) if dtype is DataType.BOOL else e.ConstInt(value, dtype, span)
     if type(value) is float:
         if dtype.is_int() and not math.isfinite(value):
-            ctx.fail(ParserTypeError, f"{value} is no {dtype}", parts[0])
+            ctx.fail(ParserTypeError, f"{value} is no {dtype}", parts[0], "write a finite number, or a float dtype")
         return e.ConstFloat(value, dtype, span)
     hint = "for a variable write pl.cast(x, dtype)"
     ctx.fail(ParserTypeError, f"pl.const() takes a number, got {ast.unparse(parts[0])}", parts[0], hint)

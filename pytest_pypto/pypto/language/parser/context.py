@@ -60,6 +60,8 @@ class ProgramContext:
     """Calls of functions that the text does not define are accepted."""
     in_program: bool = False
     strict: bool = False
+    live: bool = False
+    """Running code applied a decorator: Python knows every name, so an unknown one is no dynamic extent."""
     skipped: dict[str, int] = field(default_factory=dict)
     """Names that statements of the text would define if it were run, and their lines."""
     constants: dict[str, Any] = field(default_factory=dict)

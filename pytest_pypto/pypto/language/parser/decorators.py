@@ -15,10 +15,10 @@ from typing import Any, overload
 
 from ...ir.enums import FunctionType, Level, Role, SplitMode
 from ...ir.program import Function, Program
-from .context import ProgramContext
-from .diagnostics import ParserSyntaxError
+from .context import Ctx, ProgramContext
+from .diagnostics import ParserError, ParserSyntaxError, authors_error
 from .functions import Options, function_context, parse_function
-from .modules import parse_program_class, reporting
+from .modules import parse_program_class, reporting, with_members
 from .names import Closure
 from .text import Source, comments_of
 from .values import InlineFunction
@@ -68,14 +68,20 @@ def function(
     options = Options(type, level, role, _decorator_attrs(attrs), auto_scope, strict_ssa, None)
     frame = sys._getframe(1)
 
+    __tracebackhide__ = authors_error
+
     def decorate(target: Callable[..., Any]) -> Any:
+        __tracebackhide__ = authors_error
         where = frame if func is not None else sys._getframe(1)
         if "__qualname__" in where.f_locals and "__module__" in where.f_locals:
             return target
-        if external_source is not None:
-            base = os.path.dirname(_code(target).co_filename)
-            options.external_source = os.path.normpath(os.path.join(base, str(external_source)))
-        return _parse_function(target, options, where)
+        try:
+            if external_source is not None:
+                base = os.path.dirname(_code(target).co_filename)
+                options.external_source = os.path.normpath(os.path.join(base, str(external_source)))
+            return _parse_function(target, options, where)
+        except ParserError as error:
+            raise error.with_traceback(None) from None
 
     return decorate if func is None else decorate(func)
 
@@ -104,7 +110,7 @@ def _parse_function(target: Callable[..., Any], options: Options, frame: FrameTy
     tree, source, comments = _file(code.co_filename, target.__name__, target.__globals__)
     node = _definition(tree, code, target.__name__)
     closure = Closure(_cells(target), frame.f_locals, target.__globals__)
-    program = ProgramContext(strict=options.strict_ssa)
+    program = ProgramContext(strict=options.strict_ssa, live=True)
     with reporting(program):
         ctx = function_context(source, closure, program, node, options)
         ctx.comments = dict(comments)
@@ -180,13 +186,17 @@ def program(cls: type | None = None, *, strict_ssa: bool = False) -> Any:
     Raises:
         ParserError: a method is outside the language, or there is none.
     """
-    if cls is not None:
-        return _parse_program(cls, strict_ssa, sys._getframe(1))
+    __tracebackhide__ = authors_error
+    frame = sys._getframe(1)
 
     def decorate(target: type) -> Program:
-        return _parse_program(target, strict_ssa, sys._getframe(1))
+        __tracebackhide__ = authors_error
+        try:
+            return _parse_program(target, strict_ssa, frame if cls is not None else sys._getframe(1))
+        except ParserError as error:
+            raise error.with_traceback(None) from None
 
-    return decorate
+    return decorate if cls is None else decorate(cls)
 
 
 def _parse_program(cls: type, strict: bool, frame: FrameType) -> Program:
@@ -197,11 +207,17 @@ def _parse_program(cls: type, strict: bool, frame: FrameType) -> Program:
     cells: dict[str, Any] = {}
     for member in vars(cls).values():
         cells.update(_cells(member))
-    closure = Closure(cells, frame.f_locals, frame.f_globals)
-    context = ProgramContext()
+    outer = Closure(cells, frame.f_locals, frame.f_globals)
+    context = ProgramContext(live=True)
     with reporting(context):
+        members = {k: v for k, v in vars(cls).items() if _is_constant(k, v)}
+        closure = with_members(Ctx(source, outer, context, cls.__name__), node, members)
         return parse_program_class(source, closure, context, node, strict, dict(comments))
     raise AssertionError("reporting() raises when parsing failed")
+
+
+def _is_constant(name: str, value: Any) -> bool:
+    return not name.startswith("__") and not callable(value)
 
 
 def _class_definition(tree: ast.Module, cls: type, line: int) -> ast.ClassDef:

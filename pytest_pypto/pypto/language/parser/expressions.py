@@ -29,14 +29,16 @@ _HINTS: dict[str, str] = {
     "Dict": "dictionaries are allowed as attrs={...} and in pl.func_attr({...}) only",
     "ListComp": "write the items out, or use a loop",
 }
+_ACCEPTED = "expressions are names, numbers, arithmetic and comparisons of scalars, subscripts, lists and calls"
 _NUMBERS = (int, float, bool)
 MAX_OPERANDS = 200
+_NAME_PARTS = "give parts of it names of their own"
 
 
 def unsupported(ctx: Ctx, node: ast.expr) -> NoReturn:
     """Raise for an expression kind that the language does not have."""
     kind = type(node).__name__
-    ctx.fail(UnsupportedFeatureError, f"Unsupported expression type: {kind}", node, _HINTS.get(kind))
+    ctx.fail(UnsupportedFeatureError, f"Unsupported expression type: {kind}", node, _HINTS.get(kind, _ACCEPTED))
 
 
 def _name(ctx: Ctx, node: ast.Name) -> Value:
@@ -107,7 +109,7 @@ def _unknown_attribute(ctx: Ctx, node: ast.Attribute) -> NoReturn:
 
         no_attribute(ctx, path[1], node)
     root = (dotted(node) or "").split(".")[0]
-    hint = None
+    hint = "attributes are dtypes, enum members and plain values of names from outside the function"
     if root and ctx.scopes.find(root) is not None:
         hint = f"values have no attributes: use an operator, for example pl.tensor.dim({root}, 0) for an extent"
     message = f"Standalone attribute access not supported: {ast.unparse(node)}"
@@ -132,6 +134,7 @@ _COMPARE: dict[type[ast.AST], Callable[..., e.Expr]] = {
     ast.Gt: ops.gt,
     ast.GtE: ops.ge,
 }
+_SIGNS = "operators of scalars are + - * / // % << >>, comparisons, and, or, not"
 _OPERATOR_HINTS = {
     "Pow": "multiply instead",
     "BitAnd": "write `and` for conditions; bit operators on tiles are pl.and_, pl.or_, pl.xor",
@@ -149,7 +152,9 @@ def _binary(ctx: Ctx, node: ast.BinOp) -> Value:
         return _printed_binary(ctx, node, left, right)
     if make is None:
         kind = type(node.op).__name__
-        ctx.fail(UnsupportedFeatureError, f"Unsupported binary operator: {kind}", node, _OPERATOR_HINTS.get(kind))
+        ctx.fail(
+            UnsupportedFeatureError, f"Unsupported binary operator: {kind}", node, _OPERATOR_HINTS.get(kind, _SIGNS)
+        )
     return apply_scalar(ctx, make, (_operand(ctx, left, node.left), _operand(ctx, right, node.right)), node)
 
 
@@ -162,7 +167,7 @@ def _printed_binary(ctx: Ctx, node: ast.BinOp, left: Value, right: Value) -> Val
     table = {ast.BitXor: ops.bit_xor, ast.BitAnd: ops.bit_and, ast.BitOr: ops.bit_or, ast.Pow: ops.pow}
     make = table.get(type(node.op))
     if make is None:
-        ctx.fail(UnsupportedFeatureError, f"Unsupported binary operator: {type(node.op).__name__}", node)
+        ctx.fail(UnsupportedFeatureError, f"Unsupported binary operator: {type(node.op).__name__}", node, _SIGNS)
     return apply_scalar(ctx, make, (a, b), node)
 
 
@@ -175,7 +180,7 @@ def _fold(ctx: Ctx, node: ast.BinOp, left: Any, right: Any) -> Value:
         message = f"Unsupported binary operator: {kind}"
         ctx.fail(UnsupportedFeatureError, message, node, "the result does not fit in 64 bits, or is no number")
     except (ArithmeticError, ValueError, TypeError) as exc:
-        ctx.fail(ParserTypeError, f"cannot compute {ast.unparse(node)}: {exc}", node)
+        ctx.fail(ParserTypeError, f"cannot compute {ast.unparse(node)}: {exc}", node, _SIGNS)
     if type(value) is int and value.bit_length() > constants.MAX_INT_BITS:
         ctx.fail(ParserTypeError, "integer constant does not fit in 64 bits", node, TOO_BIG)
     return value
@@ -248,7 +253,12 @@ def _compare(ctx: Ctx, node: ast.Compare) -> Value:
 
 def _bool(ctx: Ctx, node: ast.BoolOp) -> Value:
     if len(node.values) > MAX_OPERANDS:
-        ctx.fail(ParserSyntaxError, f"a condition of {len(node.values)} parts; up to {MAX_OPERANDS} are accepted", node)
+        ctx.fail(
+            ParserSyntaxError,
+            f"a condition of {len(node.values)} parts; up to {MAX_OPERANDS} are accepted",
+            node,
+            _NAME_PARTS,
+        )
     cls = e.And if isinstance(node.op, ast.And) else e.Or
     made = ctx.expr(node.values[0])
     for other in node.values[1:]:

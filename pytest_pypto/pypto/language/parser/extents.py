@@ -54,6 +54,8 @@ def _named_dim(ctx: Ctx, node: ast.Name) -> e.Expr:
     if value is not MISSING:
         return dim_value(ctx, value, node)
     var = ctx.scopes.find(node.id)
+    if var is None and ctx.program.live and node.id not in ctx.program.symbols:
+        ctx.undefined(node.id, node)
     return free_symbol(ctx, node) if var is None else dim_value(ctx, var, node)
 
 
@@ -61,8 +63,14 @@ def free_symbol(ctx: Ctx, node: ast.Name) -> e.Expr:
     """The dynamic extent that an unknown name in a type stands for.
 
     Raises:
-        UndefinedVariableError: the name marks a variable that the text uses without defining it.
+        UndefinedVariableError: the name marks a variable that the text uses without defining it, or only running the
+            text would define it.
+        ParserTypeError: it is the name of a language module, or `self`.
     """
+    if node.id in ctx.program.aliases or node.id == "self":
+        ctx.fail(ParserTypeError, f"Unsupported shape dimension: {node.id} is no extent", node, _DIM_HINT)
+    if node.id in ctx.program.skipped:
+        ctx.undefined(node.id, node)
     if node.id.endswith(FREE_SUFFIX) and ctx.program.free_names != "symbols":
         ctx.fail(
             UndefinedVariableError,

@@ -15,7 +15,7 @@ from ..typing import DynVar
 from . import calls  # noqa: F401  fills the table of expressions
 from .annotations import parameter, returns
 from .context import Ctx, ProgramContext, Signature
-from .diagnostics import ParserError, ParserSyntaxError, ParserTypeError
+from .diagnostics import ParserError, ParserSyntaxError, ParserTypeError, UnsupportedFeatureError
 from .names import MISSING, Closure
 from .statements import attribute_prologue, parse_body
 from .text import Source
@@ -38,7 +38,7 @@ class Options:
     external_source: str | None = None
 
 
-def decorator_of(node: ast.FunctionDef | ast.ClassDef, *names: str) -> ast.expr | None:
+def decorator_of(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, *names: str) -> ast.expr | None:
     """The decorator whose last name is one of `names`, or None."""
     for decorator in node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -62,13 +62,13 @@ def options_of(ctx: Ctx, decorator: ast.expr) -> Options:
         if key in _ENUMS:
             setattr(made, key, _enum(ctx, value, _ENUMS[key], key))
         elif key in _BOOLS:
-            setattr(made, key, _bool(ctx, value, key))
+            setattr(made, key, bool_option(ctx, value, key))
         elif key == "attrs":
             made.attrs = _deprecated_attrs(ctx, value)
         elif key == "external_source":
             made.external_source = _text(ctx, value, key)
         else:
-            message = f"Unknown keyword argument '{key}' in @pl.function"
+            message = f"Unknown keyword argument '{key or '**'}' in @pl.function"
             ctx.fail(ParserSyntaxError, message, keyword, f"keywords: {_KNOWN}")
     return made
 
@@ -103,7 +103,8 @@ def _point_at_name(error: ParserError, node: ast.Attribute) -> None:
         error.span["column"] = error.span["begin_column"] = column
 
 
-def _bool(ctx: Ctx, node: ast.expr, key: str) -> bool:
+def bool_option(ctx: Ctx, node: ast.expr, key: str) -> bool:
+    """True or False, or a name from outside that holds one."""
     value = node.value if isinstance(node, ast.Constant) else ctx.constant(node)
     if type(value) is not bool:
         ctx.fail(ParserSyntaxError, f"{key}= must be True or False, got {ast.unparse(node)}", node)
@@ -174,6 +175,7 @@ def _attributes(options: Options, attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parameters(ctx: Ctx, node: ast.FunctionDef) -> list[tuple[e.Var, ParamDirection]]:
+    _check_kinds(ctx, node.args)
     args = [*node.args.posonlyargs, *node.args.args]
     if args and args[0].arg == "self" and args[0].annotation is None:
         args = args[1:]
@@ -186,10 +188,19 @@ def _parameters(ctx: Ctx, node: ast.FunctionDef) -> list[tuple[e.Var, ParamDirec
         var = e.Var(arg.arg, said.type, ctx.span(arg))
         _note_symbol(ctx, arg, var)
         if ctx.scopes.find(arg.arg) is not None:
-            ctx.fail(ParserSyntaxError, f"duplicate parameter '{arg.arg}'", arg)
+            ctx.fail(ParserSyntaxError, f"duplicate parameter '{arg.arg}'", arg, "rename one")
         ctx.scopes.define(arg.arg, var)
         made.append((var, said.direction))
     return made
+
+
+def _check_kinds(ctx: Ctx, args: ast.arguments) -> None:
+    """Callers pass every parameter by position; default values stand for nothing and are passed over."""
+    other = args.vararg or args.kwarg or (args.kwonlyargs[0] if args.kwonlyargs else None)
+    if other is not None:
+        message = f"Unsupported kind of parameter: '{other.arg}'"
+        hint = "list the parameters one by one, without * and **: callers pass them by position"
+        ctx.fail(UnsupportedFeatureError, message, other, hint)
 
 
 def _note_symbol(ctx: Ctx, arg: ast.arg, var: e.Var) -> None:

@@ -19,10 +19,10 @@ from ...ir.span import Span
 from . import values
 from .constants import NotConstant, evaluate
 from .context import LANGUAGE_MODULES, Ctx, ProgramContext, Signature
-from .diagnostics import ParserError, ParserSyntaxError
-from .functions import decorator_of, function_context, options_of, parse_function
+from .diagnostics import ParserError, ParserSyntaxError, UnsupportedFeatureError, authors_error
+from .functions import bool_option, decorator_of, function_context, options_of, parse_function
 from .names import MISSING, Closure
-from .text import Source, SourceMap, check_bounds, comments_of
+from .text import Source, SourceMap, check_bounds, comments_of, line_of, refused
 
 HEADER = "# pypto.program:"
 
@@ -54,7 +54,11 @@ def parse(
         ValueError: it defines none, or several.
         ParserError: it is outside the language.
     """
-    found = parse_all(code, filename, source_map, free_names)
+    __tracebackhide__ = authors_error
+    try:
+        found = parse_all(code, filename, source_map, free_names)
+    except ParserError as error:
+        raise error.with_traceback(None) from None
     if not found:
         raise ValueError(
             f"No @pl.function or @pl.program found in {filename}. Make sure your code contains a function decorated "
@@ -88,6 +92,7 @@ def parse_all(
         SyntaxError: the text is no Python.
         ParserError: it is outside the language.
     """
+    code = code.removeprefix("\ufeff")
     tree = _tree(code, filename)
     source = Source(code, filename, source_map=source_map)
     program = ProgramContext(printed=_is_printed(code, tree), free_names=free_names, open_calls=open_calls)
@@ -95,6 +100,7 @@ def parse_all(
     with reporting(program):
         for node in tree.body:
             _statement(module, node)
+    _check_rest(tree, code, filename)
     used = {f.name for p in module.found.values() if isinstance(p, Program) for f in p.functions.values()}
     return {k: v for k, v in module.found.items() if isinstance(v, Program) or k not in used}
 
@@ -111,8 +117,7 @@ class reporting:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         errors = self.program.errors
         if isinstance(error, RecursionError):
-            message = "the text is nested too deeply for the parser"
-            raise ParserSyntaxError(message, hint="name inner expressions, or split the function") from None
+            raise _too_deep(error) from None
         if isinstance(error, ParserError) and not error.poisoned and error not in errors:
             errors.append(error)
         elif error is not None and not isinstance(error, ParserError):
@@ -126,6 +131,20 @@ class reporting:
         raise first.with_traceback(None) from None
 
 
+def _too_deep(error: RecursionError) -> ParserError:
+    """The error for a statement that is nested too deeply, at its place when the traceback still knows it."""
+    message, hint = "the text is nested too deeply for the parser", "name inner expressions, or split the function"
+    trace = error.__traceback__
+    while trace is not None:
+        names = trace.tb_frame.f_locals
+        if trace.tb_frame.f_code.co_name == "parse_body" and isinstance(names.get("ctx"), Ctx):
+            made: ParserError = names["ctx"].error(ParserSyntaxError, message, names.get("node"), hint)
+            made.attach_report()
+            return made
+        trace = trace.tb_next
+    return ParserSyntaxError(message, hint=hint)
+
+
 def _order(error: ParserError) -> tuple[int, int]:
     return (error.span["line"], error.span["column"]) if error.span else (0, 0)
 
@@ -133,19 +152,37 @@ def _order(error: ParserError) -> tuple[int, int]:
 def _tree(code: str, filename: str) -> ast.Module:
     check_bounds(code, filename)
     try:
-        return ast.parse(code)
+        return ast.parse(code, filename)
     except SyntaxError as exc:
-        raise _syntax_error(exc, filename) from None
+        raise _syntax_error(exc, code, filename) from None
     except (RecursionError, MemoryError):
         raise ParserSyntaxError(f"{filename} is nested too deeply for the parser") from None
+    except UnicodeEncodeError as exc:
+        raise refused(code, filename, exc.start, "half of a surrogate pair in the text", "save it as UTF-8") from None
     except ValueError as exc:
         raise ParserSyntaxError(f"{filename}: {exc}") from None
 
 
-def _syntax_error(exc: SyntaxError, filename: str) -> SyntaxError:
-    text = f"Failed to compile code from {filename}: {exc.msg} ({filename}, line {exc.lineno})"
-    made = SyntaxError(text, (filename, exc.lineno, exc.offset, exc.text, exc.end_lineno, exc.end_offset))
-    return made
+def _check_rest(tree: ast.Module, code: str, filename: str) -> None:
+    """What Python finds wrong only after its grammar: a repeated keyword, `return` outside a function.
+
+    The code object is thrown away.
+    """
+    try:
+        compile(tree, filename, "exec", dont_inherit=True)
+    except SyntaxError as exc:
+        raise _syntax_error(exc, code, filename) from None
+    except (RecursionError, MemoryError, ValueError):
+        return
+
+
+def _syntax_error(exc: SyntaxError, code: str, filename: str) -> SyntaxError:
+    message = f"Failed to compile code from {filename}: {exc.msg}"
+    return SyntaxError(message, (filename, exc.lineno, exc.offset, exc.text or line_of(code, exc.lineno), *_end(exc)))
+
+
+def _end(exc: SyntaxError) -> tuple[int | None, int | None]:
+    return exc.end_lineno, exc.end_offset
 
 
 # module level ------------------------------------------------------------------------------------------------------
@@ -158,6 +195,9 @@ def _statement(module: Module, node: ast.stmt) -> None:
         _class(module, node)
     elif isinstance(node, ast.FunctionDef):
         _function(module, node)
+    elif isinstance(node, ast.AsyncFunctionDef):
+        _no_async(_context(module), node)
+        _skip(module, node)
     elif isinstance(node, (ast.Assign, ast.AnnAssign)):
         _constant(module, node)
     else:
@@ -188,27 +228,73 @@ def _context(module: Module) -> Ctx:
     return Ctx(module.source, Closure(module.names), module.program)
 
 
+def _no_async(ctx: Ctx, node: ast.AsyncFunctionDef) -> None:
+    """Refuse a decorated `async def`."""
+    if decorator_of(node, "function", "inline", "program"):
+        ctx.fail(UnsupportedFeatureError, f"'{node.name}' is an async function", node, "write def")
+
+
 def _class(module: Module, node: ast.ClassDef) -> None:
     decorator = decorator_of(node, "program")
     if decorator is None:
-        members = {}
-        for stmt in node.body:
-            target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
-            target = stmt.target if isinstance(stmt, ast.AnnAssign) else target
-            if isinstance(target, ast.Name) and isinstance(stmt, (ast.Assign, ast.AnnAssign)) and stmt.value:
-                value = _value(module, stmt.value)
-                if value is not MISSING:
-                    members[target.id] = value
-        module.names[node.name] = SimpleNamespace(**members)
+        if decorator_of(node, "function", "inline"):
+            hint = "decorate the class with @pl.program and its methods with @pl.function"
+            _context(module).fail(ParserSyntaxError, f"'{node.name}' is a class, not a function", node, hint)
+        module.names[node.name] = SimpleNamespace(**_members(module, node))
         return
-    strict = False
-    if isinstance(decorator, ast.Call):
-        for keyword in decorator.keywords:
-            if keyword.arg == "strict_ssa" and isinstance(keyword.value, ast.Constant):
-                strict = bool(keyword.value.value)
-    made = parse_program_class(module.source, Closure(module.names), module.program, node, strict, module.comments)
+    ctx = _context(module)
+    strict = _strict_option(ctx, decorator)
+    closure = with_members(ctx, node, _members(module, node))
+    made = parse_program_class(module.source, closure, module.program, node, strict, module.comments)
     module.found[node.name] = made
     module.names[node.name] = made
+
+
+def _members(module: Module, node: ast.ClassDef) -> dict[str, Any]:
+    """The constants that a class body defines."""
+    members = {}
+    for stmt in node.body:
+        target = stmt.targets[0] if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1 else None
+        target = stmt.target if isinstance(stmt, ast.AnnAssign) else target
+        if isinstance(target, ast.Name) and isinstance(stmt, (ast.Assign, ast.AnnAssign)) and stmt.value:
+            value = _value(module, stmt.value)
+            if value is not MISSING:
+                members[target.id] = value
+    return members
+
+
+def with_members(ctx: Ctx, node: ast.ClassDef, members: dict[str, Any]) -> Closure:
+    """The closure of a program's methods: constants of its class join the names from outside.
+
+    Raises:
+        ParserError: a name means one thing in the class and another outside (annotations see the first, bodies the
+            second).
+    """
+    for name, value in members.items():
+        outer = ctx.closure.get(name)
+        if outer is not MISSING and outer is not value and not _same(outer, value):
+            message = f"'{name}' is {value!r} in class '{node.name}' and {outer!r} outside"
+            ctx.fail(ParserSyntaxError, message, node, "rename one")
+    return ctx.closure.under(members)
+
+
+def _same(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and isinstance(a, (int, float, str, list, tuple)) and bool(a == b)
+
+
+def _strict_option(ctx: Ctx, decorator: ast.expr) -> bool:
+    """The one option of `@pl.program`."""
+    strict = False
+    if isinstance(decorator, ast.Call):
+        hint = "write @pl.program, or @pl.program(strict_ssa=True)"
+        if decorator.args:
+            ctx.fail(ParserSyntaxError, "@pl.program takes keyword arguments only", decorator.args[0], hint)
+        for keyword in decorator.keywords:
+            if keyword.arg != "strict_ssa":
+                message = f"Unknown keyword argument '{keyword.arg or '**'}' in @pl.program"
+                ctx.fail(ParserSyntaxError, message, keyword, hint)
+            strict = bool_option(ctx, keyword.value, "strict_ssa")
+    return strict
 
 
 def parse_program_class(
@@ -226,6 +312,9 @@ def parse_program_class(
     """
     program.strict, program.in_program = strict, True
     ctx = Ctx(source, closure, program, node.name)
+    for member in node.body:
+        if isinstance(member, ast.AsyncFunctionDef):
+            _no_async(ctx, member)
     methods = [m for m in node.body if isinstance(m, ast.FunctionDef) and decorator_of(m, "function")]
     if not methods:
         message = f"Class '{node.name}' has no @pl.function methods"
@@ -261,6 +350,9 @@ def _function(module: Module, node: ast.FunctionDef) -> None:
         return
     decorator = decorator_of(node, "function")
     if decorator is None:
+        if decorator_of(node, "program"):
+            message = f"@pl.program is for classes, '{node.name}' is a function"
+            _context(module).fail(ParserSyntaxError, message, node, "decorate functions with @pl.function")
         _skip(module, node)
         return
     ctx = _context(module)

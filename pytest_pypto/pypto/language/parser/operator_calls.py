@@ -59,7 +59,20 @@ def dispatch(ctx: Ctx, name: str, args: list[Any], kwargs: dict[str, Any], node:
     except UnknownOperation:
         _unknown(ctx, name, node)
     except (TypeError, ValueError, IndexError, OverflowError) as exc:
-        ctx.fail(InvalidOperationError, _reason(name, str(exc)), node)
+        ctx.fail(InvalidOperationError, _reason(name, str(exc)), node, signature_of(name))
+
+
+def signature_of(name: str) -> str | None:
+    """How an operation is called, for hints: `pl.tile.load(tensor, offsets, shapes, ...)`."""
+    from ..op.dispatch import parameters
+
+    listed = parameters(name)
+    if listed is None:
+        spec = op_table.find_op(_ir_name(name))
+        if spec is None:
+            return None
+        listed = ", ".join([*(p.name for p in spec.params), *(f"{k.name}=" for k in spec.kwargs)])
+    return f"{'' if name.startswith('pld.') else 'pl.'}{name}({listed})"
 
 
 def _reason(name: str, reason: str) -> str:
@@ -181,7 +194,7 @@ def _inferred(ctx: Ctx, name: str, args: list[e.Expr], kwargs: dict[str, Any], n
     try:
         return op_table.infer_type(name, args, kwargs, ctx.span(node))
     except (TypeError, ValueError, IndexError) as exc:
-        ctx.fail(InvalidOperationError, _reason(name, str(exc)), node)
+        ctx.fail(InvalidOperationError, _reason(name, str(exc)), node, signature_of(name))
 
 
 def _operand(ctx: Ctx, node: ast.expr) -> e.Expr:

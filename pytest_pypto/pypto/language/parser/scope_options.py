@@ -42,7 +42,7 @@ def identifier(ctx: Ctx, node: ast.expr, what: str) -> str:
     """A string literal that can become part of a function name; empty means none."""
     text: str = literal(ctx, node, str, what)
     if text and not text.isidentifier():
-        ctx.fail(ParserSyntaxError, f"{what} must be an identifier, got {text!r}", node)
+        ctx.fail(ParserSyntaxError, f"{what} must be an identifier, got {text!r}", node, "letters, digits and _")
     return text
 
 

@@ -39,7 +39,7 @@ def _with(ctx: Ctx, node: ast.With) -> None:
     if item.optional_vars is not None:
         if not isinstance(item.optional_vars, ast.Name) or path is None or path[1] not in ("at", "spmd"):
             message = "`as` is for pl.at(...) and pl.spmd(...) and takes one name"
-            ctx.fail(ParserSyntaxError, message, item.optional_vars)
+            ctx.fail(ParserSyntaxError, message, item.optional_vars, "write `as tid`")
         task = item.optional_vars
     handler(ctx, node, call, task)
 

@@ -66,7 +66,7 @@ def _static_assert(ctx: Ctx, node: ast.Call) -> None:
         if not isinstance(message, (ast.Constant, ast.JoinedStr)):
             unsupported(ctx, message)
         text += f": {_shown(ctx, message)}"
-    ctx.fail(ParserError, text, node)
+    ctx.fail(ParserError, text, node, "the condition is false for the constants it was parsed with")
 
 
 def _static_truth(ctx: Ctx, node: ast.expr) -> bool:
@@ -95,7 +95,7 @@ def _holds(ctx: Ctx, op: ast.cmpop, left: Any, right: Any, node: ast.AST) -> boo
         ast.GtE: operator.ge,
     }
     if type(op) not in table:
-        ctx.fail(ParserSyntaxError, "Only simple comparisons supported", node)
+        ctx.fail(ParserSyntaxError, "Only simple comparisons supported", node, "use == != < <= > >=")
     return table[type(op)](left, right)
 
 
@@ -119,7 +119,8 @@ def static_number(ctx: Ctx, node: ast.expr) -> Any:
         constant, terms = linear(value)
         if not terms:
             return constant
-        ctx.fail(ParserSyntaxError, f"static condition is no compile-time constant: {ast.unparse(node)}", node)
+        message = f"static condition is no compile-time constant: {ast.unparse(node)}"
+        ctx.fail(ParserSyntaxError, message, node, "compare literals, names from outside and static extents")
     return value
 
 

@@ -135,8 +135,11 @@ def _continue(ctx: Ctx, node: ast.Continue) -> None:
 def _jump(ctx: Ctx, node: ast.stmt, word: str) -> None:
     if not ctx.loops:
         what = "'break' outside loop" if word == "break" else "'continue' not properly in loop"
-        name, line = ctx.source.filename, node.lineno
-        raise SyntaxError(f"Failed to compile code from {name}: {what} ({name}, line {line})")
+        span = ctx.span(node)
+        lines = ctx.source.lines_of(span.filename) or []
+        text = lines[span.begin_line - 1] if 1 <= span.begin_line <= len(lines) else None
+        message = f"Failed to compile code from {span.filename}: {what}"
+        raise SyntaxError(message, (span.filename, span.begin_line, span.begin_column, text))
     kind = ctx.loops[-1].kind
     if kind in ("parallel", "unroll", "split_aiv", "spmd"):
         ctx.fail(InvalidOperationError, f"'{word}' not supported in {kind} loops", node, "use pl.range() or while")
@@ -170,7 +173,7 @@ def attribute_prologue(ctx: Ctx, body: list[ast.stmt]) -> tuple[dict[str, Any], 
         try:
             for key, value in func_attrs(ctx, call).items():
                 if key in attrs:
-                    ctx.fail(ParserSyntaxError, f"duplicate key '{key}' in pl.func_attr()", call)
+                    ctx.fail(ParserSyntaxError, f"duplicate key '{key}' in pl.func_attr()", call, "drop one of the two")
                 attrs[key] = value
         except ParserError as error:
             ctx.record(error)
@@ -213,6 +216,6 @@ def inline_body(ctx: Ctx, inline: Any, bound: dict[str, Any], closure: Closure, 
         ctx.source, ctx.closure, ctx.comments, ctx.inline_returns, ctx.yields = outer
     if len(returns) != 1 or not returns[0]:
         message = f"inline function '{inline.name}' must return a value, in one return at its end"
-        ctx.fail(ParserSyntaxError, message, node)
+        ctx.fail(ParserSyntaxError, message, node, "end it with one `return value`")
     values = returns[0]
     return values[0] if len(values) == 1 else e.MakeTuple(values, ctx.span(node))

@@ -72,7 +72,7 @@ def _tuple_item(ctx: Ctx, base: e.Expr, node: ast.Subscript) -> e.Expr:
 
 def _index(ctx: Ctx, node: ast.expr) -> Any:
     if isinstance(node, ast.Slice):
-        ctx.fail(UnsupportedFeatureError, "an array is indexed by one number", node)
+        ctx.fail(UnsupportedFeatureError, "an array is indexed by one number", node, "write arr[i]")
     return ctx.value(node)
 
 

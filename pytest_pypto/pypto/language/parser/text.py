@@ -22,6 +22,10 @@ _LINE_BREAK = re.compile(r"\r\n|\r|\n")
 """Line breaks as Python's parser counts them; `str.splitlines` knows more."""
 _DIGITS = re.compile(rf"[0-9A-Fa-f_]{{{MAX_DIGITS},}}")
 
+_SHORTER = f"up to {MAX_DIGITS} digits and 59 operators in a row are accepted"
+_SHOWN = 200
+"""Characters of a line that the report of an unreadable text shows."""
+
 SourceMap = Mapping[int, tuple[str, int, int]]
 
 
@@ -34,18 +38,34 @@ def check_bounds(text: str, filename: str) -> None:
     if len(text) > MAX_CHARS:
         raise ParserSyntaxError(f"{filename} has {len(text)} characters; the parser accepts up to {MAX_CHARS}")
     if "\0" in text:
-        raise _at(text, filename, text.index("\0"), "NUL character in the text", "is this a text file?")
+        raise refused(text, filename, text.index("\0"), "NUL character in the text", "is this a text file?")
     found = _DIGITS.search(text) or _RUNS.search(text)
     if found:
-        raise _at(text, filename, found.start(), "number, name or chain of operators is too long", None)
+        raise refused(text, filename, found.start(), "number, name or chain of operators is too long", _SHORTER)
     _check_lines(text, filename)
     _check_nesting(text, filename)
 
 
-def _at(text: str, filename: str, offset: int, message: str, hint: str | None) -> ParserSyntaxError:
+def refused(text: str, filename: str, offset: int, message: str, hint: str) -> ParserSyntaxError:
+    """The error for what stands at `offset` of a text that cannot be read, with its report attached."""
     line = text.count("\n", 0, offset) + 1
-    column = offset - (text.rfind("\n", 0, offset) + 1) + 1
-    return ParserSyntaxError(message, Span(filename, line, column), hint, source_lines=_LINE_BREAK.split(text)[:line])
+    start = text.rfind("\n", 0, offset) + 1
+    shown = [_short(t) for t in _LINE_BREAK.split(text)[: line + 1]]
+    error = ParserSyntaxError(message, Span(filename, line, offset - start + 1), hint, source_lines=shown)
+    error.attach_report()
+    return error
+
+
+def line_of(text: str, number: int | None) -> str | None:
+    """Line `number`, counted from 1, or None when there is none."""
+    lines = _LINE_BREAK.split(text)
+    return lines[number - 1] if number is not None and 1 <= number <= len(lines) else None
+
+
+def _short(line: str) -> str:
+    """A line as a report can show it."""
+    shown = line if len(line) <= _SHOWN else f"{line[:_SHOWN]}..."
+    return "".join(c if c.isprintable() or c == "\t" else "\N{REPLACEMENT CHARACTER}" for c in shown)
 
 
 def _check_lines(text: str, filename: str) -> None:
@@ -55,9 +75,9 @@ def _check_lines(text: str, filename: str) -> None:
         stop = len(text) if stop < 0 else stop
         if stop - start > MAX_LINE:
             message = f"line has {stop - start} characters; the parser accepts up to {MAX_LINE}"
-            raise _at(text, filename, start, message, "break the line inside its brackets")
+            raise refused(text, filename, start, message, "break the line inside its brackets")
         if text[start : start + deepest].isspace() and stop - start > deepest:
-            raise _at(text, filename, start, f"indentation is deeper than {MAX_NESTING} levels", None)
+            raise refused(text, filename, start, f"indentation is deeper than {MAX_NESTING} levels", "split it")
         start = stop + 1
 
 
@@ -71,7 +91,7 @@ def _check_nesting(text: str, filename: str) -> None:
             depth += 1
             if depth > MAX_NESTING:
                 message = f"brackets are nested deeper than {MAX_NESTING} levels"
-                raise _at(text, filename, found.start(), message, "name the inner expressions")
+                raise refused(text, filename, found.start(), message, "name the inner expressions")
         elif token in (")", "]", "}"):
             depth = max(0, depth - 1)
 

@@ -94,7 +94,10 @@ def _dynamic(ctx: Ctx, node: ast.Call) -> Any:
     try:
         return wrappers.dynamic(only.value)
     except ValueError as exc:
-        ctx.fail(ParserSyntaxError, str(exc), only)
+        ctx.fail(ParserSyntaxError, str(exc), only, "a symbol is named like a variable")
+
+
+_DECLARED = 'write pl.MemRef("name") or pl.MemRef("name", slots=2)'
 
 
 def _memref(ctx: Ctx, node: ast.Call) -> Any:
@@ -106,14 +109,14 @@ def _memref(ctx: Ctx, node: ast.Call) -> Any:
         elif keyword.arg == "name" and isinstance(value, str):
             name = value
         else:
-            ctx.fail(ParserSyntaxError, f"Unsupported pl.MemRef arguments: {ast.unparse(node)}", node)
+            ctx.fail(ParserSyntaxError, f"Unsupported pl.MemRef arguments: {ast.unparse(node)}", node, _DECLARED)
     if node.args:
         first = node.args[0]
         if len(node.args) > 1 or not isinstance(first, ast.Constant) or not isinstance(first.value, str):
             return MISSING
         name = first.value
         if not name:
-            ctx.fail(ParserSyntaxError, "the name of a pl.MemRef must not be empty", first)
+            ctx.fail(ParserSyntaxError, "the name of a pl.MemRef must not be empty", first, _DECLARED)
     return MemRef(name, 0, 0, ctx.span(node), True, slots)
 
 

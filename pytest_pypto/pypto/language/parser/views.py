@@ -96,5 +96,10 @@ def _number(ctx: Ctx, node: ast.expr | None, default: int) -> int:
         return default
     value = node.value if isinstance(node, ast.Constant) else ctx.constant(node)
     if type(value) is not int:
-        ctx.fail(ParserTypeError, f"Expected an integer, got {ast.unparse(node)}", node)
+        ctx.fail(
+            ParserTypeError,
+            f"Expected an integer, got {ast.unparse(node)}",
+            node,
+            "write a literal, or a name bound to one",
+        )
     return value

@@ -13,6 +13,7 @@ from .exceptions import (
     SSAViolationError,
     UndefinedVariableError,
     UnsupportedFeatureError,
+    authors_error,
     concise_error_message,
     span_dict,
 )
@@ -48,6 +49,7 @@ __all__ = [
     "ScopeIsolationError",
     "UndefinedVariableError",
     "UnsupportedFeatureError",
+    "authors_error",
     "concise_error_message",
     "span_dict",
 ]

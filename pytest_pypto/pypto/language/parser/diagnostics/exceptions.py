@@ -82,6 +82,11 @@ class ScopeIsolationError(ParserError):
     """A name of an isolated scope used outside."""
 
 
+def authors_error(caught: Any) -> bool:
+    """For `__tracebackhide__`: pytest leaves our frames out of the traceback of an error that is the author's."""
+    return bool(caught.errisinstance(ParserError))
+
+
 def span_dict(span: Span) -> dict[str, Any]:
     """The public form of a place."""
     return {
