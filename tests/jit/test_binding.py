@@ -10,6 +10,8 @@ import pytest_pypto.pypto.language as pl
 
 torch = pytest.importorskip("torch")
 
+D = pl.dynamic("D")
+
 
 @pl.jit
 def bare(a: pl.Tensor, o: pl.Out[pl.Tensor], s: pl.Scalar[pl.FP32] = 1.0):
@@ -28,6 +30,16 @@ def complete(a: pl.Tensor[[8, 8], pl.FP32], o: pl.Out[pl.Tensor[[8, 8], pl.FP32]
 @pl.jit
 def untyped(a: pl.Tensor, n):  # type: ignore[no-untyped-def]
     return a
+
+
+@pl.jit
+def arrays(a: pl.Array[4, pl.INT32], o: pl.Out[pl.Tensor]):
+    return o
+
+
+@pl.jit
+def lengths(a: pl.Tensor[[D, 8], pl.FP32], o: pl.Out[pl.Tensor[[D, 8], pl.FP32]]):
+    return o
 
 
 X = torch.zeros(8, 8)
@@ -66,6 +78,26 @@ X = torch.zeros(8, 8)
             "Unsupported torch dtype torch.complex64. Supported: torch.b",
         ),
         (bare, (X.double(), X), {}, "Unsupported torch dtype torch.float64"),
+        (bare, (X.numpy(), X), {}, "@pl.jit function 'bare': parameter 'a' must be a torch tensor, got the numpy.ndar"),
+        (bare, (X, X, X.sum().numpy()[()]), {}, "@pl.jit function 'bare': parameter 's' must be an int/float/bool, go"),
+        (bare, (X, X, 1j), {}, "@pl.jit function 'bare': parameter 's' must be an int/float/bool, got the complex 1j"),
+        (bare, (X, X, None), {}, "@pl.jit function 'bare': parameter 's' must be an int/float/bool, got None"),
+        (bare, (X, X, 10**400), {}, "@pl.jit function 'bare': parameter 's' is a float; the int that was given is too"),
+        (
+            complete,
+            (X, X, 2**40),
+            {},
+            "@pl.jit function 'complete': parameter 'k' is declared INT32 (-2147483648 .. ",
+        ),
+        (complete, (X, X, -(2**31) - 1), {}, "@pl.jit function 'complete': parameter 'k' is declared INT32 (-2147"),
+        (
+            complete,
+            (),
+            {"k": 1, "a": 3.0},
+            "@pl.jit function 'complete': parameter 'a' must be a torch tensor, got 3.0",
+        ),
+        (complete, (), {"k": 1, "a": pl.RUNTIME}, "@pl.jit function 'complete': parameter 'a' must be a torch tensor,"),
+        (arrays, (X, X), {}, "@pl.jit function 'arrays': parameter 'a' is a pl.Array[4, pl.INT32]; only tensors and"),
         (untyped, (), {"n": 3}, "@pl.jit function 'untyped': parameter 'a' has a bare"),
     ],
 )
@@ -93,6 +125,33 @@ def test_an_axis_that_is_not_there() -> None:
     pl_dynamic = pl.dynamic("D")
     with pytest.raises(TypeError, match="axis 2 is declared dynamic, but the tensor has rank 2"):
         wrong.specialize(X, X)
+
+
+def test_one_extent_has_one_value() -> None:
+    message = "the extent D is 8 on axis 0 of 'a' and 16 on axis 0 of 'o'; pass tensors that agree"
+    with pytest.raises(ValueError, match=message):
+        lengths.specialize(X, torch.zeros(16, 8))
+    lengths.specialize(torch.zeros(16, 8), torch.zeros(16, 8))
+
+
+@pytest.mark.parametrize("method", ["compile", "lower", "__call__"])
+@pytest.mark.parametrize("config", [{"platform": "a5sim"}, "a5sim", 5, X])
+def test_a_config_is_a_run_config(method: str, config: Any) -> None:
+    with pytest.raises(TypeError, match=r"@pl\.jit function 'bare': config= takes a RunConfig, got"):
+        getattr(bare, method)(X, X, config=config)
+
+
+def test_values_the_message_helps_with() -> None:
+    with pytest.raises(TypeError, match=r"got the numpy\.int64 .*; pass int\(\.\.\.\) or float\(\.\.\.\) of it"):
+        bare.specialize(X, X, X.sum().long().numpy()[()])
+    with pytest.raises(TypeError, match=r"scalar, but got a tensor of shape \[\]; pass t\.item\(\)"):
+        bare.specialize(X, X, X.sum())
+    with pytest.raises(TypeError, match=r"torch\.float8_e8m0fnu.* \(parameter 'o' of 'bare'\)"):
+        bare.specialize(X, X.double())
+
+
+def test_samples_need_no_memory() -> None:
+    assert "pl.Tensor[[8, 8], pl.FP32]" in str(bare.specialize(X.to("meta"), X.to("meta")))
 
 
 def test_calling_needs_tensors_even_with_complete_annotations() -> None:

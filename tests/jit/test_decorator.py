@@ -83,5 +83,5 @@ def test_extern_kernels_are_refused_when_compiled(tmp_path: Path) -> None:
 
 
 def test_only_functions_are_decorated() -> None:
-    with pytest.raises(TypeError, match=r"pl\.jit decorates a function, got 3"):
+    with pytest.raises(TypeError, match=r"pl\.jit decorates a function written with def, got the int 3"):
         pl.jit(3)

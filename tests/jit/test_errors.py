@@ -10,7 +10,6 @@ import pytest_pypto.pypto.language as pl
 from pytest_pypto.pypto.language.parser.diagnostics import (
     InvalidOperationError,
     ParserError,
-    ParserTypeError,
     UndefinedVariableError,
     UnsupportedFeatureError,
 )
@@ -76,21 +75,6 @@ def looping_too(a: pl.Tensor, o: pl.Out[pl.Tensor]):
     return o
 
 
-@pl.jit.inline
-def twice(a: pl.Tensor):
-    r = pl.add(a, a)
-    return r
-
-
-@pl.jit
-def two_shapes(a: pl.Tensor, o: pl.Out[pl.Tensor]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        b = twice(a)
-        c = twice(pl.slice(a, [8, 32], [0, 0]))
-        o = pl.assemble(b, c, [0, 0])
-    return o
-
-
 def place(function: object, line: str) -> tuple[int, int]:
     """1-based line of `line` within a function, and the column of its first character."""
     lines, first = inspect.getsourcelines(function.func)  # type: ignore[attr-defined]
@@ -131,11 +115,6 @@ def test_recursion_is_refused() -> None:
         recursive.specialize(X, X)
 
 
-def test_a_helper_called_with_two_shapes_is_refused_with_both() -> None:
-    with pytest.raises(ParserTypeError, match=r"specialised once per program: parameter 'a' was .*16, 32.*8, 32"):
-        two_shapes.specialize(X, X)
-
-
 def test_helpers_are_not_called_from_python() -> None:
     with pytest.raises(TypeError, match=r"@pl.jit.incore function 'helper' is called by @pl.jit functions"):
         helper(X, X)
@@ -146,24 +125,3 @@ def test_source_that_cannot_be_read() -> None:
     exec("def hidden(a: pl.Tensor):\n    return a\n", scope)
     with pytest.raises(OSError, match="cannot read the source of jit function 'hidden'"):
         pl.jit(scope["hidden"]).specialize(X)
-
-
-def test_two_helpers_of_one_name_are_refused() -> None:
-    def make(by: float) -> object:
-        @pl.jit.inline
-        def add(a: pl.Tensor):
-            r = pl.add(a, by)
-            return r
-
-        return add
-
-    one, two = make(1.0), make(2.0)
-
-    @pl.jit
-    def both(a: pl.Tensor, o: pl.Out[pl.Tensor]):
-        with pl.at(level=pl.Level.CORE_GROUP):
-            o[:] = pl.add(one(a), two(a))  # type: ignore[operator]
-        return o
-
-    with pytest.raises(ValueError, match="two jit functions are called 'add' in one program"):
-        both.specialize(X, X)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import reprlib
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..ir.dtypes import DataType
+from ..ir.dtypes import INDEX, DataType
 from ..ir.types import ScalarType, TensorType
 from ..language.typing import RUNTIME
 from .params import Param, extents
@@ -32,10 +33,16 @@ _TORCH: Mapping[str, DataType] = {
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """Extents (names for symbolic ones) and element type of a tensor argument."""
+    """Extents (names for symbolic ones) and element type of a tensor argument; `sample` is the shape it came with."""
 
     shape: tuple[int | str, ...]
     dtype: DataType
+    sample: tuple[int | str, ...] = ()
+
+    def size(self, axis: int) -> int | None:
+        """The extent that the sample has on an axis, None when there was no sample."""
+        found = (self.sample or self.shape)[axis]
+        return found if isinstance(found, int) else None
 
 
 Info = TensorInfo | int | float | bool | Any
@@ -58,7 +65,7 @@ def is_tensor(value: Any) -> bool:
     return hasattr(value, "shape") and str(getattr(value, "dtype", "")).startswith("torch.")
 
 
-def tensor_info(value: Any) -> TensorInfo:
+def tensor_info(value: Any, where: str = "") -> TensorInfo:
     """Extents and element type of a torch tensor; FP4 carriers hold two values per element of their last axis.
 
     Raises:
@@ -67,7 +74,7 @@ def tensor_info(value: Any) -> TensorInfo:
     dtype = _TORCH.get(str(value.dtype))
     if dtype is None:
         known = ", ".join(_TORCH)
-        raise TypeError(f"Unsupported torch dtype {value.dtype}. Supported: {known}")
+        raise TypeError(f"Unsupported torch dtype {value.dtype}. Supported: {known}{where}")
     shape = [int(d) for d in value.shape]
     if dtype is DataType.FP4:
         if not shape or shape[-1] <= 0:
@@ -101,7 +108,28 @@ def bind(
         raise TypeError(f"@pl.jit function '{name}': {error}") from None
     bound.apply_defaults()
     infos = {p: _sample(name, params[p], v) for p, v in bound.arguments.items()}
+    _check_symbols(name, params, infos)
     return Bound(tuple(bound.arguments.values()), infos)
+
+
+def _check_symbols(function: str, params: Mapping[str, Param], infos: Mapping[str, Info]) -> None:
+    """Refuse samples that give one declared extent two values.
+
+    Raises:
+        ValueError: both places and extents.
+    """
+    seen: dict[str, tuple[str, int, int | None]] = {}
+    for name, info in infos.items():
+        if not isinstance(info, TensorInfo):
+            continue
+        for axis, symbol in params[name].dynamic.items():
+            size = info.size(axis)
+            first, at, known = seen.setdefault(symbol, (name, axis, size))
+            if known != size:
+                raise ValueError(
+                    f"@pl.jit function '{function}': the extent {symbol} is {known} on axis {at} of '{first}' and "
+                    f"{size} on axis {axis} of '{name}'; pass tensors that agree, or declare two symbols"
+                )
 
 
 def _where(function: str, param: Param) -> str:
@@ -111,16 +139,18 @@ def _where(function: str, param: Param) -> str:
 def _sample(function: str, param: Param, value: Any) -> Info:
     """What a sample argument says."""
     where = _where(function, param)
+    if param.kind == "value":
+        raise TypeError(f"{where} is a {param.type or 'value'}; only tensors and scalars come from outside")
     if is_tensor(value):
         if param.kind == "scalar":
-            raise TypeError(f"{where} is a scalar, but got a tensor of shape {list(value.shape)}")
-        return _declared_extents(param, tensor_info(value), where)
+            raise TypeError(f"{where} is a scalar, but got a tensor of shape {list(value.shape)}; pass t.item()")
+        return _declared_extents(param, tensor_info(value, f" (parameter '{param.name}' of '{function}')"), where)
     if value is RUNTIME:
         raise TypeError(
             f"{where} received pl.RUNTIME, which is for compile() and lower() without tensors; pass a number here"
         )
     if param.kind == "tensor":
-        raise TypeError(f"{where} must be a torch tensor, got {value!r}")
+        raise TypeError(f"{where} must be a torch tensor, got {_shown(value)}")
     return scalar_value(where, param, value)
 
 
@@ -135,7 +165,7 @@ def _declared_extents(param: Param, info: TensorInfo, where: str) -> TensorInfo:
         if not -len(shape) <= axis < len(shape):
             raise TypeError(f"{where}: axis {axis} is declared dynamic, but the tensor has rank {len(shape)}")
         shape[axis] = symbol
-    return TensorInfo(tuple(shape), info.dtype)
+    return TensorInfo(tuple(shape), info.dtype, info.shape)
 
 
 def scalar_value(where: str, param: Param, value: Any) -> int | float | bool:
@@ -145,17 +175,42 @@ def scalar_value(where: str, param: Param, value: Any) -> int | float | bool:
         TypeError: no int, float or bool, or one the declared type cannot hold.
     """
     if not isinstance(value, (int, float)):
-        raise TypeError(f"{where} must be an int/float/bool, got {value!r}")
+        hint = "; pass int(...) or float(...) of it" if hasattr(value, "item") else ""
+        raise TypeError(f"{where} must be an int/float/bool, got {_shown(value)}{hint}")
     dtype = param.type.dtype if isinstance(param.type, ScalarType) else None
     if dtype is None:
         return value
     if dtype is DataType.BOOL:
         return bool(value)
     if dtype.is_float():
-        return float(value)
+        return _float(where, value)
     if isinstance(value, float):
         raise TypeError(f"{where} is declared {dtype.name}, but got the float {value!r}")
-    return int(value)
+    return _in_range(where, dtype, int(value))
+
+
+def _float(where: str, value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise TypeError(f"{where} is a float; the int that was given is too large for one") from None
+
+
+def _in_range(where: str, dtype: DataType, value: int) -> int:
+    """The value, if the integer type holds it."""
+    bits = 64 if dtype is INDEX else dtype.get_bit()
+    low, high = (0, 2**bits - 1) if dtype.is_unsigned_int() else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    if not low <= value <= high:
+        raise TypeError(f"{where} is declared {dtype.name} ({low} .. {high}), but got {_shown(value)}")
+    return value
+
+
+def _shown(value: Any) -> str:
+    """A value for a message: short, with its type unless that is a plain one."""
+    text = reprlib.repr(value)
+    plain = value is None or type(value) in (int, float, bool, str, list, tuple, dict)
+    module = "" if type(value).__module__ == "builtins" else f"{type(value).__module__}."
+    return text if plain else f"the {module}{type(value).__name__} {text}"
 
 
 def _from_annotations(
@@ -168,10 +223,12 @@ def _from_annotations(
         given = kwargs.get(name, python.default)
         values.append(None if given is inspect.Parameter.empty else given)
         if param.kind == "tensor":
+            if given is not inspect.Parameter.empty and given is not None:
+                raise TypeError(f"{where} must be a torch tensor, got {_shown(given)}")
             infos[name] = _annotated_tensor(param, where)
         elif given is inspect.Parameter.empty:
             raise TypeError(f"{where}: scalar parameter '{name}' has no value; pass {name}=<number> or pl.RUNTIME")
-        elif param.kind == "any":
+        elif param.kind in ("any", "value"):
             raise TypeError(f"{where}: cannot infer parameter '{name}' without an annotation or a sample argument")
         else:
             infos[name] = given if given is RUNTIME else scalar_value(where, param, given)

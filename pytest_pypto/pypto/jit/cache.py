@@ -7,6 +7,7 @@ Settings for dumps, reports and directories are not in the key.
 
 from __future__ import annotations
 
+import reprlib
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir.printer import python_print
 from ..ir.program import Program
 from .binding import Bound, bind
-from .params import read_params
-from .specializer import Specialization, Specializer
+from .specializer import Specialization, Specializer, parameters
 
 if TYPE_CHECKING:
     from .decorator import JITFunction
@@ -49,9 +49,7 @@ class Cache:
             raise TypeError(
                 f"'{jit.__name__}' is a C++ kernel (@pl.jit.extern); the embedded toolchain cannot build it"
             )
-        ctx = Specializer(jit, Bound((), {}))._context(jit)
-        params = read_params(ctx, jit.source.params, jit.source.node.body)
-        bound = bind(jit.func, params, args, kwargs, may_be_signature)
+        bound = bind(jit.func, parameters(jit), args, kwargs, may_be_signature)
         return bound, Specializer(jit, bound).run()
 
     def compiled(
@@ -61,7 +59,7 @@ class Cache:
         from ..runtime.compile import compile_program
 
         bound, made = self.specialized(jit, args, kwargs, may_be_signature)
-        options = _options(config)
+        options = _options(jit, config)
         key = _key(made.program, options)
         found = self.entries.get(key)
         if found is None:
@@ -78,17 +76,26 @@ class Cache:
         from ..runtime.compile import lower_program
 
         _, made = self.specialized(jit, args, kwargs, may_be_signature=True)
-        options = _options(config)
+        options = _options(jit, config)
         with _users_words(made):
             return lower_program(made.program, **{k: v for k, v in options.items() if k in _LOWER})
 
 
-def _options(config: Any) -> dict[str, Any]:
-    """Keywords for the compiler; no config means a default one."""
+def _options(jit: JITFunction, config: Any) -> dict[str, Any]:
+    """Keywords for the compiler; no config means a default one.
+
+    Raises:
+        TypeError: something else than a RunConfig.
+    """
     from ..runtime.config import RunConfig
 
-    made: dict[str, Any] = (RunConfig() if config is None else config).compile_kwargs()
-    return made
+    chosen = RunConfig() if config is None else config
+    if not isinstance(chosen, RunConfig):
+        raise TypeError(
+            f"@pl.jit function '{jit.__name__}': config= takes a RunConfig, got {reprlib.repr(config)}; "
+            "write config=RunConfig(platform=..., ...)"
+        )
+    return chosen.compile_kwargs()
 
 
 def _key(program: Program, options: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ..ir.program import Program
-from .source import FunctionSource, read
+from .source import FunctionSource, plain_function, read
 
 _KINDS = ("orchestration", "incore", "inline", "opaque", "host", "extern")
 _CALLABLE = ("incore", "inline", "opaque", "extern")
@@ -24,6 +24,7 @@ class JITFunction:
     """
 
     __name__: str
+    func_type: str
 
     def __init__(
         self,
@@ -37,8 +38,10 @@ class JITFunction:
         external_dual_aiv_dispatch: bool = False,
         external_include_dirs: tuple[str, ...] = (),
     ) -> None:
-        functools.update_wrapper(self, func)
-        self.func, self.func_type = func, func_type or "orchestration"
+        if isinstance(func, JITFunction):
+            raise TypeError(f"'{func.__name__}' is a jit function ({func.func_type}) already; decorate it once")
+        self.func, self.func_type = plain_function(func), func_type or "orchestration"
+        functools.update_wrapper(self, self.func)
         self.level, self.auto_scope = level, auto_scope
         self.external_core_type = external_core_type
         self.external_aic_source, self.external_aiv_source = external_aic_source, external_aiv_source
@@ -147,11 +150,9 @@ def _known(kind: str, options: dict[str, Any], names: Sequence[str]) -> dict[str
     return options
 
 
-def _decorate(func: Callable[..., Any] | None, kind: str, **options: Any) -> Any:
+def _decorate(func: Any, kind: str, **options: Any) -> Any:
     if func is None:
         return lambda inner: JITFunction(inner, kind, **options)
-    if not callable(func):
-        raise TypeError(f"pl.jit decorates a function, got {func!r}")
     return JITFunction(func, kind, **options)
 
 

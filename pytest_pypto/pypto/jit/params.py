@@ -10,9 +10,10 @@ from ..ir.enums import TensorLayout
 from ..ir.expr import ConstInt, Var
 from ..language.parser.annotations import resolve
 from ..language.parser.context import Ctx
-from ..language.parser.diagnostics import ParserTypeError
+from ..language.parser.diagnostics import ParserSyntaxError, ParserTypeError
 from ..language.parser.names import MISSING
 from ..language.typing import DynVar
+from .source import FunctionSource
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Param:
 
     name: str
     kind: str
-    """"tensor", "scalar" or "any" (no annotation)."""
+    """"tensor", "scalar", "value" (another type, in helpers only) or "any" (no annotation)."""
     direction: str = ""
     """"", "Out" or "InOut"."""
     type: t.Type | None = None
@@ -30,17 +31,32 @@ class Param:
     node: ast.arg | None = None
 
 
-def read_params(ctx: Ctx, args: list[ast.arg], body: list[ast.stmt]) -> dict[str, Param]:
+def read_params(ctx: Ctx, source: FunctionSource) -> dict[str, Param]:
     """The parameters by name, dynamic extents included.
 
     Raises:
-        ParserError: an annotation that is none.
+        ParserError: an annotation that is none, or a parameter that is no single value.
     """
-    found = {a.arg: _param(ctx, a) for a in args}
-    for name, axis, symbol in bound_extents(ctx, body):
+    _check_list(ctx, source)
+    found = {a.arg: _param(ctx, a) for a in source.params}
+    for name, axis, symbol in bound_extents(ctx, source.node.body):
         if name in found:
             found[name] = replace(found[name], dynamic={**found[name].dynamic, axis: symbol})
     return found
+
+
+def _check_list(ctx: Ctx, source: FunctionSource) -> None:
+    """Refuse `*args`, `**options` and the `self` of a method."""
+    args, params = source.node.args, source.params
+    starred = args.vararg or args.kwarg
+    if starred is not None:
+        stars = "*" if args.vararg is not None else "**"
+        message = f"jit function '{ctx.name}' cannot take {stars}{starred.arg}"
+        ctx.fail(ParserSyntaxError, message, starred, "write one parameter per tensor or scalar")
+    in_class = "." in source.func.__qualname__.rpartition("<locals>.")[2]
+    if in_class and params and params[0].arg in ("self", "cls") and params[0].annotation is None:
+        message = f"jit function '{ctx.name}' is a method; a jit function takes tensors and scalars only"
+        ctx.fail(ParserSyntaxError, message, params[0], "write @staticmethod above @pl.jit, and drop the parameter")
 
 
 def _param(ctx: Ctx, arg: ast.arg) -> Param:
@@ -55,14 +71,27 @@ def _param(ctx: Ctx, arg: ast.arg) -> Param:
         return Param(arg.arg, "tensor", direction, node=arg)
     if _name(ctx, node) == "Scalar":
         return Param(arg.arg, "scalar", direction, node=arg)
+    if _name(ctx, node) in ("Tile", "Array", "Tuple"):
+        return Param(arg.arg, "value", direction, node=arg)
+    _refuse_python(ctx, arg, node)
     type_ = resolve(ctx, node).type
     if isinstance(type_, t.ScalarType):
         return Param(arg.arg, "scalar", direction, type_, node=arg)
     if not isinstance(type_, t.TensorType):
-        ctx.fail(ParserTypeError, f"jit parameter '{arg.arg}' must be a tensor or a scalar, got {type_}", node)
+        return Param(arg.arg, "value", direction, type_, node=arg)
     dynamic = {k: d.name_hint for k, d in enumerate(type_.shape) if isinstance(d, Var)}
     layout = type_.tensor_view.layout if type_.tensor_view is not None else TensorLayout.ND
     return Param(arg.arg, "tensor", direction, type_, layout, dynamic, arg)
+
+
+_SCALARS = {"int": "pl.INT32", "float": "pl.FP32", "bool": "pl.BOOL"}
+
+
+def _refuse_python(ctx: Ctx, arg: ast.arg, node: ast.expr) -> None:
+    """Refuse `n: int`, which leaves the element type open."""
+    if isinstance(node, ast.Name) and node.id in _SCALARS and ctx.closure.get(node.id) is MISSING:
+        hint = f"write {arg.arg}: pl.Scalar[{_SCALARS[node.id]}] (or another dtype)"
+        ctx.fail(ParserTypeError, f"Unsupported type annotation: {node.id}", node, hint)
 
 
 def _name(ctx: Ctx, node: ast.expr) -> str | None:

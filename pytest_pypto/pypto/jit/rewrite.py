@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
-from ..language.parser.constants import NotConstant, evaluate
+from ..language.parser.constants import dotted
 from ..language.parser.context import Ctx
 from ..language.parser.diagnostics import ParserTypeError
 from ..language.parser.names import MISSING
+from .late import asks, dtype_node, dtypes_compared, extents_node, item_of, late, length_of, number_of, placed
 from .params import bind_call, dynamic_name
 from .renaming import ROOT, Block, Names, _targets, stored
 
@@ -23,16 +24,6 @@ Extents = list[int | None]
 """Extents of a tensor; None for one that is known at run time only."""
 
 _SAME_AS = {"store": 2, "assemble": 0, "write": 0}
-_SHAPE_AT = {
-    "create_tensor": 0,
-    "create": 0,
-    "create_tile": 0,
-    "full": 0,
-    "slice": 1,
-    "reshape": 1,
-    "load": 2,
-}
-Node = TypeVar("Node", bound=ast.AST)
 _SUBMITS = ("submit", "spmd_submit")
 
 
@@ -43,6 +34,21 @@ class Callee:
     name: str
     params: tuple[str, ...]
     defaults: Mapping[str, int | float | bool] = field(default_factory=dict)
+    inline: bool = False
+
+
+def calls_of(node: ast.AST, known: Collection[str]) -> Iterator[tuple[str, list[ast.expr], list[ast.keyword]]]:
+    """(name, arguments, keywords) when `node` calls or submits one of the functions in `known`."""
+    if not isinstance(node, ast.Call):
+        return
+    func = node.func
+    name = dotted(func)
+    if name in known:
+        yield str(name), node.args, node.keywords
+    elif isinstance(func, ast.Attribute) and func.attr in _SUBMITS and node.args:
+        first = dotted(node.args[0])
+        if first in known:
+            yield str(first), node.args[1:], []
 
 
 @dataclass
@@ -54,6 +60,8 @@ class Facts:
     dtypes: Mapping[str, str]
     callees: Mapping[str, Callee]
     """Other jit functions by the name the body calls them."""
+    entries: Collection[str] = ()
+    """Names of jit functions that the body must not call."""
 
 
 @dataclass
@@ -67,6 +75,12 @@ class Rewriter(ast.NodeTransformer):
     known: dict[str, Extents] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
     once: set[str] = field(default_factory=set)
+    late: set[str] = field(default_factory=set)
+    """Variables that may turn out to be numbers when the parser gets to them."""
+    before: list[ast.stmt] = field(default_factory=list)
+    """Calls taken out of the statement at hand."""
+    whole: ast.expr | None = None
+    """The expression that is the value of the statement at hand."""
 
     def run(self, node: ast.FunctionDef) -> list[ast.stmt]:
         """The new body."""
@@ -93,6 +107,12 @@ class Rewriter(ast.NodeTransformer):
         return made
 
     def _statement(self, stmt: ast.stmt, block: Block, number: int) -> list[ast.stmt]:
+        outer, self.before = self.before, []
+        made = self._rewritten(stmt, block, number)
+        before, self.before = self.before, outer
+        return [late(s) for s in (*before, *made)]
+
+    def _rewritten(self, stmt: ast.stmt, block: Block, number: int) -> list[ast.stmt]:
         if bind_call(stmt) is not None or dynamic_name(self.ctx, stmt) is not None:
             return []
         if isinstance(stmt, (ast.Assign, ast.AnnAssign)):
@@ -101,19 +121,24 @@ class Rewriter(ast.NodeTransformer):
             return self._loop(stmt, block, number)
         if isinstance(stmt, ast.If):
             test = self.visit(stmt.test)
+            if isinstance(stmt.test, ast.Compare) and isinstance(test, ast.Constant):
+                return self._block(stmt.body if test.value else stmt.orelse, block)
             inner = (*block, (number, "if"))
             made = ast.If(test, self._block(stmt.body, inner), self._block(stmt.orelse, inner))
             return [ast.copy_location(made, stmt)]
         if isinstance(stmt, ast.With):
             return [self._with(stmt, block, number)]
+        self.whole = stmt.value if isinstance(stmt, ast.Expr) else None
         return [self.visit(stmt)]
 
     def _assign(self, stmt: ast.Assign | ast.AnnAssign, block: Block) -> list[ast.stmt]:
         if stmt.value is None:
             return [stmt]
         from_shape = self._is_shape(stmt.value)
-        value = self.visit(copy.deepcopy(stmt.value))
         targets = stmt.targets if isinstance(stmt, ast.Assign) else [stmt.target]
+        source = copy.deepcopy(stmt.value)
+        self.whole = None if any(isinstance(t, ast.Subscript) for t in targets) else source
+        value = self.visit(source)
         if len(targets) == 1 and from_shape:
             split = self._unpack(targets[0], value, stmt, block)
             if split is not None:
@@ -122,13 +147,26 @@ class Rewriter(ast.NodeTransformer):
             self._learn(targets[0].id, stmt.value)
         else:
             for name in stored(stmt):
-                self.known.pop(name, None)
+                self._forget(name)
         new_targets = [self._target(t, block) for t in targets]
         if isinstance(stmt, ast.Assign):
             made: ast.stmt = ast.Assign(new_targets, value, lineno=stmt.lineno)
+            if self._may_be_number(value):
+                return [self._late_numbers(ast.copy_location(made, stmt))]
         else:
             made = ast.AnnAssign(new_targets[0], stmt.annotation, value, stmt.simple)  # type: ignore[call-overload]
         return [ast.copy_location(made, stmt)]
+
+    def _may_be_number(self, value: ast.expr) -> bool:
+        """True when the value is made of what a late shape may turn into numbers."""
+        names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
+        calls = any(isinstance(n, ast.Call) and not _is_len(n) for n in ast.walk(value))
+        return (asks(value) or bool(names & self.late)) and not calls
+
+    def _late_numbers(self, stmt: ast.stmt) -> ast.stmt:
+        names = frozenset(stored(stmt)) & self.once
+        self.late |= names
+        return late(stmt, names, force=True)
 
     def _target(self, node: ast.expr, block: Block) -> ast.expr:
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -150,12 +188,12 @@ class Rewriter(ast.NodeTransformer):
         for name, item in pairs:
             if not isinstance(name, ast.Name):
                 return None
-            number = self._number(item)
+            number = number_of(item, _no_names)
             if number is not None and name.id in self.once:
                 self.consts[name.id] = number
             else:
-                place = ast.Assign([self._target(name, block)], item, lineno=stmt.lineno)
-                made.append(ast.copy_location(place, stmt))
+                place = ast.copy_location(ast.Assign([self._target(name, block)], item, lineno=stmt.lineno), stmt)
+                made.append(self._late_numbers(place) if self._may_be_number(item) else place)
         return made
 
     def _loop(self, stmt: ast.For | ast.While, block: Block, number: int) -> list[ast.stmt]:
@@ -166,12 +204,16 @@ class Rewriter(ast.NodeTransformer):
             head = self.visit(stmt.iter)
             for name in _targets(stmt.target):
                 self.names.keep(name, inner)
-                self.known.pop(name, None)
+                self._forget(name)
             before = self.names.enter_loop(stmt.body, inner)
             made = ast.For(stmt.target, head, self._block(stmt.body, inner), stmt.orelse)
         else:
             before = self.names.enter_loop(stmt.body, inner)
-            made = ast.While(self.visit(stmt.test), self._block(stmt.body, inner), stmt.orelse)
+            taken = len(self.before)
+            test = self.visit(stmt.test)
+            if len(self.before) > taken:
+                self._refuse_in_condition(stmt.test)
+            made = ast.While(test, self._block(stmt.body, inner), stmt.orelse)
         return [*(_bridge(new, old, stmt) for new, old in before), ast.copy_location(made, stmt)]
 
     def _with(self, stmt: ast.With, block: Block, number: int) -> ast.stmt:
@@ -197,56 +239,72 @@ class Rewriter(ast.NodeTransformer):
         if isinstance(node.value, ast.Name):
             name = node.value.id
             if node.attr == "shape" and name in self.known:
-                return self._shape(node, name)
+                return placed(extents_node(self.names.read(name), self.known[name]), node)
             if node.attr == "dtype" and name in self.dtypes:
-                dtype = ast.Attribute(ast.Name("pl", ast.Load()), self.dtypes[name], ast.Load())
-                return _placed(dtype, node)
+                return placed(dtype_node(self.dtypes[name]), node)
         return ast.copy_location(ast.Attribute(self.visit(node.value), node.attr, node.ctx), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         """`x.shape[i]` as one extent."""
-        if isinstance(node.ctx, ast.Load) and self._is_shape(node.value):
-            whole = self.visit(node.value)
-            index = self._number(self.visit(node.slice))
-            if isinstance(whole, ast.List) and isinstance(index, int) and -len(whole.elts) <= index < len(whole.elts):
-                return whole.elts[index]
         made = ast.Subscript(self.visit(node.value), self.visit(node.slice), node.ctx)
-        return ast.copy_location(made, node)
+        found = item_of(made, _no_names) if isinstance(node.ctx, ast.Load) and self._is_shape(node.value) else None
+        return ast.copy_location(made, node) if found is None else found
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        """Element types that are compared, as `True` or `False`."""
+        made = ast.Compare(self.visit(node.left), node.ops, [self.visit(c) for c in node.comparators])
+        return dtypes_compared(self.ctx, made) or ast.copy_location(made, node)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Calls and submissions of other jit functions, and `len(x.shape)`."""
-        func = node.func
-        if isinstance(func, ast.Name) and func.id in self.facts.callees:
-            return self._callee(node, func)
+        func, name = node.func, dotted(node.func) or ""
+        if name in self.facts.callees:
+            return self._callee(node, self.facts.callees[name])
+        if name in self.facts.entries:
+            hint = "decorate it with @pl.jit.inline, @pl.jit.incore or @pl.jit.opaque to call it from a jit function"
+            self.ctx.fail(
+                ParserTypeError, f"'{name}' is an entry (@pl.jit); entries are called from Python", node, hint
+            )
         path = self.ctx.path(func)
         if path is not None and path[0] == "pl" and path[1] in _SUBMITS and node.args:
             first = node.args[0]
-            if isinstance(first, ast.Name) and first.id in self.facts.callees:
-                callee = self.facts.callees[first.id]
+            callee = self.facts.callees.get(dotted(first) or "")
+            if callee is not None:
                 rest = [self.visit(a) for a in self._arguments(callee, node, node.args[1:], {})]
                 member = _member(first, callee.name)
                 made = ast.Call(func, [member, *rest], [self.visit(k) for k in node.keywords])
                 return ast.copy_location(made, node)
-        if isinstance(func, ast.Name) and func.id == "len" and len(node.args) == 1 and self._is_shape(node.args[0]):
-            whole = self.visit(node.args[0])
-            if isinstance(whole, ast.List):
-                return ast.copy_location(ast.Constant(len(whole.elts)), node)
         made = ast.Call(
             func if path is not None else self.visit(func),
             [self.visit(a) for a in node.args],
             [ast.copy_location(ast.keyword(k.arg, self.visit(k.value)), k) for k in node.keywords],
         )
-        return ast.copy_location(made, node)
+        length = length_of(made) if len(node.args) == 1 and self._is_shape(node.args[0]) else None
+        return ast.copy_location(made, node) if length is None else ast.copy_location(length, node)
 
-    def _callee(self, node: ast.Call, func: ast.Name) -> ast.expr:
+    def _callee(self, node: ast.Call, callee: Callee) -> ast.expr:
         """`k(a, out=o)` as `self.k(a, o)`: arguments in the order of the parameters."""
-        callee = self.facts.callees[func.id]
+        func, inside = node.func, node is not self.whole
         named = {k.arg: k.value for k in node.keywords if k.arg is not None and k.arg in callee.params}
         rest = [k for k in node.keywords if k.arg not in callee.params]
         args = self._arguments(callee, node, node.args, named)
         keywords = [ast.copy_location(ast.keyword(k.arg, self.visit(k.value)), k.value) for k in rest]
-        made = ast.Call(_member(func, callee.name), [self.visit(a) for a in args], keywords)
-        return ast.copy_location(made, node)
+        made = ast.copy_location(ast.Call(_member(func, callee.name), [self.visit(a) for a in args], keywords), node)
+        return self._taken_out(made, callee.name) if callee.inline and inside else made
+
+    def _taken_out(self, call: ast.Call, name: str) -> ast.expr:
+        """An inline function is called in a statement of its own: `t = f(x)`, and `t` in the place of the call."""
+        k = 0
+        while (temp := f"{name}_result{k or ''}") in self.names.taken:
+            k += 1
+        self.names.taken.add(temp)
+        target = ast.copy_location(ast.Name(temp, ast.Store()), call)
+        self.before.append(ast.copy_location(ast.Assign([target], call, lineno=call.lineno), call))
+        return ast.copy_location(ast.Name(temp, ast.Load()), call)
+
+    def _refuse_in_condition(self, node: ast.expr) -> NoReturn:
+        message = "an inline jit function cannot be called in the condition of a while loop"
+        self.ctx.fail(ParserTypeError, message, node, "call it in the body and assign the result to a name")
 
     def _arguments(
         self, callee: Callee, node: ast.Call, given: Sequence[ast.expr], named: Mapping[str, ast.expr]
@@ -287,64 +345,31 @@ class Rewriter(ast.NodeTransformer):
             for n in ast.walk(node)
         ) and not any(isinstance(n, ast.Call) and not _is_len(n) for n in ast.walk(node))
 
-    def _shape(self, node: ast.Attribute, name: str) -> ast.expr:
-        dims: list[ast.expr] = []
-        for axis, extent in enumerate(self.known[name]):
-            if extent is not None:
-                dims.append(ast.Constant(extent))
-                continue
-            dim = ast.parse(f"pl.tensor.dim({self.names.read(name)}, {axis})", mode="eval").body
-            dims.append(dim)
-        return _placed(ast.List(dims, ast.Load()), node)
-
-    def _number(self, node: ast.expr) -> int | float | bool | None:
-        """The value of an expression over literals, or None."""
-        try:
-            value = evaluate(node, lambda n: MISSING)
-        except NotConstant:
-            return None
-        return value if isinstance(value, (int, float)) else None
-
     def _learn(self, name: str, value: ast.expr) -> None:
-        """Remember the extents of a variable as far as its value tells them."""
-        found = self._extents(value)
-        if found is None:
-            self.known.pop(name, None)
-        else:
-            self.known[name] = found
-        if name in self.dtypes and not self._keeps_dtype(name, value):
-            del self.dtypes[name]
+        """What is known of a variable that is assigned: what was known of the operand that it is a new version of."""
+        same = self._same_as(value)
+        source = same.id if isinstance(same, ast.Name) else ""
+        extents, dtype = self.known.get(source), self.dtypes.get(source)
+        self._forget(name)
+        if extents is not None:
+            self.known[name] = extents
+        if dtype is not None:
+            self.dtypes[name] = dtype
 
-    def _keeps_dtype(self, name: str, value: ast.expr) -> bool:
-        """True for `o = pl.store(..., o)` and the like."""
-        place = self._same_as(value)
-        return isinstance(place, ast.Name) and place.id == name
+    def _forget(self, name: str) -> None:
+        self.known.pop(name, None)
+        self.dtypes.pop(name, None)
 
     def _same_as(self, value: ast.expr) -> ast.expr | None:
         """The operand whose type the value of a call has."""
         if not isinstance(value, ast.Call):
             return value if isinstance(value, ast.Name) else None
-        word = _last(value.func)
-        at = _SAME_AS.get(word)
+        at = _SAME_AS.get(_last(value.func))
         return value.args[at] if at is not None and at < len(value.args) else None
 
-    def _extents(self, value: ast.expr) -> Extents | None:
-        same = self._same_as(value)
-        if isinstance(same, ast.Name):
-            return self.known.get(same.id)
-        if isinstance(value, ast.Call):
-            word = _last(value.func)
-            at = _SHAPE_AT.get(word)
-            if at is not None and at < len(value.args) and not any(k.arg == "drop_dims" for k in value.keywords):
-                return self._dims(value.args[at])
-        return None
 
-    def _dims(self, node: ast.expr) -> Extents | None:
-        made = self.visit(copy.deepcopy(node))
-        if not isinstance(made, (ast.List, ast.Tuple)):
-            return None
-        numbers = [self._number(e) for e in made.elts]
-        return [n if isinstance(n, int) else None for n in numbers]
+def _no_names(node: ast.expr) -> object:
+    return MISSING
 
 
 def _is_len(node: ast.Call) -> bool:
@@ -359,19 +384,11 @@ def _number_node(value: int | float | bool, at: ast.AST) -> ast.expr:
     return ast.copy_location(ast.Constant(value), at)
 
 
-def _member(at: ast.Name, name: str) -> ast.expr:
-    """`self.<name>` at the place of a bare name."""
-    return _placed(ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load()), at)
+def _member(at: ast.expr, name: str) -> ast.expr:
+    """`self.<name>` at the place of a name."""
+    return placed(ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load()), at)
 
 
 def _bridge(new: str, old: str, stmt: ast.stmt) -> ast.stmt:
     made = ast.Assign([ast.Name(new, ast.Store())], ast.Name(old, ast.Load()), lineno=stmt.lineno)
-    return _placed(made, stmt)
-
-
-def _placed(node: Node, at: ast.AST) -> Node:
-    """`node` and everything below it at the place of `at`."""
-    for inner in ast.walk(node):
-        if "lineno" in inner._attributes:
-            ast.copy_location(inner, at)
-    return node
+    return placed(made, stmt)

@@ -12,7 +12,7 @@ import copy
 import inspect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..ir import expr as e
@@ -20,7 +20,7 @@ from ..ir import types as t
 from ..ir.dtypes import INDEX
 from ..ir.enums import FunctionType, Level, Role, TensorLayout
 from ..ir.program import Function, Program
-from ..ir.span import UNKNOWN
+from ..language.parser.constants import dotted, follow
 from ..language.parser.context import Ctx, ProgramContext, Signature
 from ..language.parser.diagnostics import ParserError, ParserSyntaxError, ParserTypeError
 from ..language.parser.functions import Options, function_context, parse_function
@@ -28,7 +28,7 @@ from ..language.parser.modules import reporting
 from ..language.typing import RUNTIME, DynVar
 from .binding import Bound, TensorInfo
 from .params import Param, local_symbols, read_params
-from .rewrite import Callee, Extents, Facts, Rewriter
+from .rewrite import Callee, Extents, Facts, Rewriter, calls_of
 
 if TYPE_CHECKING:
     from .decorator import JITFunction
@@ -58,15 +58,37 @@ class Specialization:
         return re.sub(rf"\b({names})(?=\b|__)", lambda m: self.renamed[m.group(1)], text)
 
 
+def parameters(jit: JITFunction) -> dict[str, Param]:
+    """What the source of a jit function says of its parameters.
+
+    Raises:
+        ParserError: an annotation that is none, or a parameter that is no single value.
+    """
+    program = ProgramContext(in_program=True)
+    with reporting(program):
+        return read_params(Ctx(jit.source.source, jit.source.closure, program, jit.__name__), jit.source)
+
+
+@dataclass
+class _Made:
+    """One specialisation of a jit function: the types of its parameters, and what callers see of it."""
+
+    types: dict[str, t.Type]
+    shown: Signature
+    function: Function
+
+
 @dataclass
 class _Use:
     """A jit function within one program."""
 
     jit: JITFunction
+    key: str
+    """The name by which rewritten bodies call it, and the name of its first specialisation."""
     params: dict[str, Param]
-    function: Function | None = None
-    types: dict[str, t.Type] = field(default_factory=dict)
-    place: str = ""
+    spread: dict[str, dict[int, str]] = field(default_factory=dict)
+    """Extents of parameters that are dynamic because they are handed to a dynamic parameter: symbols by axis."""
+    made: list[_Made] = field(default_factory=list)
     busy: bool = False
 
 
@@ -76,7 +98,9 @@ class Specializer:
     def __init__(self, entry: JITFunction, bound: Bound) -> None:
         self.entry, self.bound = entry, bound
         self.program = ProgramContext(in_program=True)
-        self.uses: dict[str, _Use] = {}
+        self.uses: dict[JITFunction, _Use] = {}
+        self.names: set[str] = set()
+        self.functions: list[Function] = []
         self.result = Specialization(Program((), f"_jit_{entry.__name__}"))
 
     def run(self) -> Specialization:
@@ -84,21 +108,17 @@ class Specializer:
 
         Raises:
             ParserError: the source is outside the language; places are those of the author's files.
-            ValueError: two different jit functions of one name.
         """
         try:
             with reporting(self.program):
                 self._collect(self.entry)
                 self._spread_dynamic()
-                self._parse_entry()
+                made = self._parse_entry()
         except ParserError as error:
             self._translate(error)
             raise
-        functions = [u.function for u in self.uses.values() if u.function is not None]
-        span = self.uses[self.entry.__name__].function
         extra = list(self.program.externals.values())
-        name = self.result.program.name
-        self.result.program = Program([*functions, *extra], name, span.span if span else UNKNOWN)
+        self.result.program = Program([*self.functions, *extra], self.result.program.name, made.function.span)
         return self.result
 
     def _translate(self, error: ParserError) -> None:
@@ -115,31 +135,28 @@ class Specializer:
         found = jit.source
         return Ctx(found.source, found.closure, self.program, jit.__name__)
 
+    def _free(self, name: str) -> str:
+        """`name`, or `name_1`, `name_2`, ... when another function of the program has it."""
+        made, k = name, 0
+        while made in self.names:
+            k += 1
+            made = f"{name}_{k}"
+        self.names.add(made)
+        return made
+
     def _collect(self, jit: JITFunction) -> None:
-        known = self.uses.get(jit.__name__)
-        if known is not None:
-            if known.jit is not jit:
-                raise ValueError(f"two jit functions are called '{jit.__name__}' in one program; rename one of them")
+        if jit in self.uses:
             return
-        ctx = self._context(jit)
-        self.uses[jit.__name__] = _Use(jit, read_params(ctx, jit.source.params, jit.source.node.body))
-        signature = Signature(jit.__name__)
-        signature.on_call = lambda args: self._called(jit.__name__, args)
-        self.program.functions[jit.__name__] = signature
+        params = read_params(self._context(jit), jit.source)
+        use = self.uses[jit] = _Use(jit, self._free(jit.__name__), params)
+        signature = self.program.functions[use.key] = Signature(use.key)
+        signature.on_call = lambda args: self._called(use, args)
         for callee in self.callees(jit).values():
             self._collect(callee)
 
     def callees(self, jit: JITFunction) -> dict[str, JITFunction]:
-        """Other jit functions that the source of `jit` mentions, by the name it uses."""
-        from .decorator import JITFunction
-
-        found: dict[str, JITFunction] = {}
-        for node in ast.walk(jit.source.node):
-            if isinstance(node, ast.Name) and node.id not in found:
-                value = jit.source.closure.get(node.id)
-                if isinstance(value, JITFunction) and value is not jit and jit.may_call(value):
-                    found[node.id] = value
-        return found
+        """Other jit functions that the source of `jit` mentions and may call, by the name it uses."""
+        return {name: other for name, other in _mentioned(jit).items() if jit.may_call(other)}
 
     def _spread_dynamic(self) -> None:
         """A parameter that is handed to a dynamic one is dynamic itself."""
@@ -151,74 +168,80 @@ class Specializer:
         changed = False
         callees = self.callees(use.jit)
         for node in ast.walk(use.jit.source.node):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in callees:
-                continue
-            theirs = list(self.uses[callees[node.func.id].__name__].params.values())
-            given = [(p, a) for p, a in zip(theirs, node.args, strict=False)]
-            given += [(p, k.value) for k in node.keywords for p in theirs if p.name == k.arg]
-            for param, arg in given:
-                mine = use.params.get(arg.id) if isinstance(arg, ast.Name) else None
-                if mine is not None and not param.dynamic.keys() <= mine.dynamic.keys():
-                    mine.dynamic.update({k: v for k, v in param.dynamic.items() if k not in mine.dynamic})
-                    changed = True
+            for name, args, keywords in calls_of(node, callees):
+                theirs = self.uses[callees[name]]
+                params = list(theirs.params.values())
+                given = [(p, a) for p, a in zip(params, args, strict=False)]
+                given += [(p, k.value) for k in keywords for p in params if p.name == k.arg]
+                for param, arg in given:
+                    known = {**theirs.spread.get(param.name, {}), **param.dynamic}
+                    if isinstance(arg, ast.Name) and arg.id in use.params:
+                        changed |= _spread_into(use, use.params[arg.id], known)
         return changed
 
     # parsing ---------------------------------------------------------------------------------------------------------
 
-    def _parse_entry(self) -> None:
-        use = self.uses[self.entry.__name__]
+    def _parse_entry(self) -> _Made:
+        use = self.uses[self.entry]
         types: dict[str, t.Type] = {}
         scalars: dict[str, int | float | bool] = {}
+        symbols = _told_apart(use, self.bound)
         for name, info in self.bound.infos.items():
             param = use.params[name]
             if isinstance(info, TensorInfo):
-                types[name] = self._tensor_type(param, info)
+                types[name] = self._tensor_type(param, info, symbols[name])
                 continue
             if param.type is None:
                 self._no_type(use, param)
             types[name] = param.type if param.type is not None else t.ScalarType(INDEX)
             if info is not RUNTIME:
                 scalars[name] = info
-        self._parse(use, types, scalars)
+        return self._parse(use, types, scalars)
 
     def _no_type(self, use: _Use, param: Param) -> None:
         ctx = self._context(use.jit)
         hint = f"write {param.name}: pl.Scalar[pl.INT32] (or another dtype)"
         ctx.fail(ParserTypeError, f"Parameter '{param.name}' missing type annotation", param.node, hint)
 
-    def _tensor_type(self, param: Param, info: TensorInfo) -> t.TensorType:
+    def _tensor_type(self, param: Param, info: TensorInfo, symbols: dict[int, str]) -> t.TensorType:
         ctx = self._context(self.entry)
         dims: list[int | e.Expr] = [d if isinstance(d, int) else ctx.symbol(d) for d in info.shape]
-        for axis, symbol in param.dynamic.items():
+        for axis, symbol in symbols.items():
             dims[axis] = ctx.symbol(symbol)
         view = None if param.layout is TensorLayout.ND else t.TensorView(layout=param.layout)
         return t.TensorType(tuple(dims), info.dtype, None, view)  # type: ignore[arg-type]
 
-    def _called(self, name: str, args: Sequence[e.Expr]) -> None:
-        """A call of another jit function has been reached: specialise it, or check that it fits."""
-        use = self.uses[name]
+    def _called(self, use: _Use, args: Sequence[e.Expr]) -> None:
+        """A call of another jit function has been reached: the specialisation for its arguments is what it calls."""
         ctx = self._context(use.jit)
         if use.busy:
-            ctx.fail(ParserSyntaxError, f"jit function '{name}' calls itself", use.jit.source.node, "use a loop")
+            message = f"jit function '{use.jit.__name__}' calls itself"
+            ctx.fail(ParserSyntaxError, message, use.jit.source.node, "use a loop")
         types = {p.name: self._argument_type(ctx, p, a) for p, a in zip(use.params.values(), args, strict=True)}
-        if use.function is None:
-            self._parse(use, types, {})
-        else:
-            self._check_same(ctx, use, types)
+        made = next((m for m in use.made if m.types == types), None) or self._parse(use, types, {})
+        shown = self.program.functions[use.key]
+        shown.name, shown.params, shown.return_types = made.shown.name, made.shown.params, made.shown.return_types
+        shown.role, shown.function = made.shown.role, made.function
 
     def _argument_type(self, ctx: Ctx, param: Param, arg: e.Expr) -> t.Type:
         """The type of a parameter, from the argument of a call."""
         have = arg.type
+        if isinstance(have, t.UnknownType) and param.type is None:
+            raise ValueError(f"@pl.jit: missing inferred tensor metadata for parameter '{param.name}' of '{ctx.name}'")
+        self._check_kind(ctx, param, have)
         if isinstance(have, t.TensorType):
             dims = [self._extent(ctx, param, k, d) for k, d in enumerate(have.shape)]
             layout = have.tensor_view.layout if have.tensor_view is not None else param.layout
             view = None if layout is TensorLayout.ND else t.TensorView(layout=layout)
             return t.TensorType(tuple(dims), have.dtype, None, view)
-        if param.type is not None:
-            return param.type
-        if isinstance(have, t.UnknownType):
-            raise ValueError(f"@pl.jit: missing inferred tensor metadata for parameter '{param.name}' of '{ctx.name}'")
-        return have
+        return have if param.type is None else param.type
+
+    def _check_kind(self, ctx: Ctx, param: Param, have: t.Type) -> None:
+        """Refuse a number for a tensor, and a tensor for a number."""
+        kind = {t.TensorType: "tensor", t.ScalarType: "scalar"}.get(type(have))
+        if kind is not None and param.kind in ("tensor", "scalar") and kind != param.kind:
+            message = f"parameter '{param.name}' of jit function '{ctx.name}' is a {param.kind}, a call gives {have}"
+            ctx.fail(ParserTypeError, message, param.node, "pass the other kind, or drop the annotation")
 
     def _extent(self, ctx: Ctx, param: Param, axis: int, have: e.Expr) -> e.Expr:
         if axis in param.dynamic:
@@ -228,22 +251,10 @@ class Specializer:
             return have
         return ctx.symbol(f"{param.name}_dim{axis}")
 
-    def _check_same(self, ctx: Ctx, use: _Use, types: dict[str, t.Type]) -> None:
-        for name, type_ in types.items():
-            first = use.types[name]
-            if isinstance(type_, t.TensorType) and type_ != first:
-                ctx.fail(
-                    ParserTypeError,
-                    f"jit function '{use.jit.__name__}' is specialised once per program: parameter '{name}' was "
-                    f"{first} at its first call and is {type_} at another",
-                    use.params[name].node,
-                    "write a second function for the other shape, or declare the extent dynamic with bind_dynamic",
-                )
-
-    def _parse(self, use: _Use, types: dict[str, t.Type], scalars: dict[str, int | float | bool]) -> None:
-        use.types, use.busy = types, True
+    def _parse(self, use: _Use, types: dict[str, t.Type], scalars: dict[str, int | float | bool]) -> _Made:
         jit, found = use.jit, use.jit.source
         node = copy.deepcopy(found.node)
+        node.name = self._free(jit.__name__) if use.made else use.key
         ctx = self._context(jit)
         rewriter = Rewriter(ctx, self._facts(use, types, scalars))
         returns = _Returns(ctx, use.params).of(node)
@@ -253,21 +264,30 @@ class Specializer:
         self.result.renamed |= rewriter.names.given
         options = _options(jit)
         inner = function_context(found.source, found.closure.under(layer), self.program, node, options)
-        inner.comments = found.comments
-        use.function = parse_function(inner, node, options)
-        use.busy = False
+        inner.comments = dict(found.comments)
+        use.busy = True
+        try:
+            function = parse_function(inner, node, options)
+        finally:
+            use.busy = False
+        self.functions.append(function)
+        made = _Made(types, replace(self.program.functions[node.name], on_call=None), function)
+        use.made.append(made)
+        return made
 
     def _facts(self, use: _Use, types: dict[str, t.Type], scalars: dict[str, int | float | bool]) -> Facts:
         tensors = {n: x for n, x in types.items() if isinstance(x, t.TensorType)}
         extents: dict[str, Extents] = {n: [e.const_value(d) for d in x.shape] for n, x in tensors.items()}
         dtypes = {n: x.dtype.name for n, x in tensors.items()}
-        callees = {alias: self._callee(j) for alias, j in self.callees(use.jit).items()}
-        return Facts(scalars, extents, dtypes, callees)
+        mentioned = _mentioned(use.jit)
+        callees = {alias: self._callee(j) for alias, j in mentioned.items() if use.jit.may_call(j)}
+        return Facts(scalars, extents, dtypes, callees, mentioned.keys() - callees.keys())
 
     def _callee(self, jit: JITFunction) -> Callee:
         python = inspect.signature(jit.func).parameters
         defaults = {n: p.default for n, p in python.items() if isinstance(p.default, (int, float))}
-        return Callee(jit.__name__, tuple(self.uses[jit.__name__].params), defaults)
+        use = self.uses[jit]
+        return Callee(use.key, tuple(use.params), defaults, jit.func_type == "inline")
 
     def _annotate(
         self, node: ast.FunctionDef, use: _Use, types: dict[str, t.Type], returns: list[ast.expr | str] | None
@@ -302,6 +322,59 @@ def _options(jit: JITFunction) -> Options:
     if kind == "incore" and jit.level in _CORES:
         return Options(_CORES[jit.level])
     return Options(_TYPES[kind], auto_scope=jit.auto_scope)
+
+
+def _mentioned(jit: JITFunction) -> dict[str, JITFunction]:
+    """Jit functions that names in the source of `jit` mean."""
+    from .decorator import JITFunction
+
+    local = {a.arg for a in jit.source.params} | _assigned(jit.source.node)
+    closure = jit.source.closure
+    found: dict[str, JITFunction] = {}
+    for node in ast.walk(jit.source.node):
+        name = dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        root, *rest = (name or "").split(".")
+        if name is None or root in local or name in found:
+            continue
+        value = follow(closure.get(root), rest)
+        if isinstance(value, JITFunction):
+            found[name] = value
+    return found
+
+
+def _assigned(node: ast.FunctionDef) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+def _spread_into(use: _Use, param: Param, symbols: dict[int, str]) -> bool:
+    """Note that axes of a parameter are dynamic; true when that is news."""
+    known = use.spread.setdefault(param.name, {})
+    new = {axis: s for axis, s in symbols.items() if axis not in known and axis not in param.dynamic}
+    known.update(new)
+    return bool(new)
+
+
+def _told_apart(use: _Use, bound: Bound) -> dict[str, dict[int, str]]:
+    """Symbols of the dynamic extents of an entry, by parameter and axis.
+
+    A symbol that came from a helper stands for one extent only: parameters whose samples differ get symbols of their
+    own (`M`, `M_1`), because the helper may be called with each of them.
+    """
+    sizes: dict[str, list[int | None]] = {}
+    found: dict[str, dict[int, str]] = {}
+    tensors = [(use.params[n], i) for n, i in bound.infos.items() if isinstance(i, TensorInfo)]
+    for param, info in tensors:
+        for axis, symbol in param.dynamic.items():
+            sizes.setdefault(symbol, [info.size(axis)])
+    for param, info in tensors:
+        mine = found[param.name] = dict(param.dynamic)
+        for axis, symbol in use.spread.get(param.name, {}).items():
+            known = sizes.setdefault(symbol, [])
+            if info.size(axis) not in known:
+                known.append(info.size(axis))
+            k = known.index(info.size(axis))
+            mine[axis] = f"{symbol}_{k}" if k else symbol
+    return found
 
 
 def _at(node: ast.expr, place: ast.AST) -> ast.expr:
