@@ -70,7 +70,10 @@ def __getattr__(name: str) -> Any:
     module = _MODULE_OF.get(name)
     if module is None:
         raise AttributeError(f"module 'pytest_pypto' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"pytest_pypto.{module}"), name)
+    try:
+        return getattr(importlib.import_module(f"pytest_pypto.{module}"), name)
+    except AttributeError as exc:  # of a library that is too old; left alone it would read as "no such name"
+        raise ImportError(f"pytest_pypto.{module} cannot be imported: {exc}") from exc
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,9 @@
-"""Where the compatibility kit lies beside a checkout, for the tests that compare with it."""
+"""What tests need and may not find: the compatibility kit beside a checkout, types that only newer torch has."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,15 @@ needs_kit = pytest.mark.skipif(
 needs_spec = pytest.mark.skipif(
     not SPEC.is_dir(), reason="the specification is not beside this checkout (../shared/spec)"
 )
+
+
+def torch_type(name: str) -> Any:
+    """`torch.<name>`; the test is skipped where this torch has no such type."""
+    import torch
+
+    if not hasattr(torch, name):
+        pytest.skip(f"torch {torch.__version__} has no {name}")
+    return getattr(torch, name)
 
 
 def dump_files(only: str = "") -> list[Path]:

@@ -14,7 +14,7 @@ def ordered(x: torch.Tensor) -> torch.Tensor:
     Args:
         x: any floating tensor of 1, 2, 4 or 8 bytes an element.
     """
-    if x.dtype == torch.float8_e8m0fnu:  # an exponent without a sign
+    if str(x.dtype) == "torch.float8_e8m0fnu":  # an exponent without a sign; older torch has no such type
         return x.contiguous().view(torch.uint8).to(torch.int64)
     bits = x.contiguous().view(_INT_OF_SIZE[x.element_size()]).to(torch.int64)
     magnitude = bits & ((1 << (8 * x.element_size() - 1)) - 1)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 from . import passes as _package
-from .lazy import lazy_names
+from .lazy import import_module, lazy_names
 from .pypto_core import passes
 
 # The package `passes` holds the compiler's own modules; the public name is the vendor's core module. Importing the
@@ -47,7 +46,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
-        return importlib.import_module(_SUBMODULES[name])
+        return import_module(_SUBMODULES[name])
     if name.startswith("DT_") and name[3:] in _DTYPES:
         value = getattr(_get("DataType"), name[3:])
         globals()[name] = value

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from types import ModuleType
 from typing import Any
+
+
+def import_module(name: str, package: str | None = None) -> ModuleType:
+    """Import a module from within a module's `__getattr__`.
+
+    Raises:
+        ImportError: the module was found but an attribute it needs is missing, as with a library that is too old. As
+            an AttributeError this would pass for "no such name" and its reason would be lost.
+    """
+    try:
+        return importlib.import_module(name, package)
+    except AttributeError as exc:
+        raise ImportError(f"{name} cannot be imported: {exc}", name=name) from exc
 
 
 def lazy_names(
@@ -27,7 +41,7 @@ def lazy_names(
         if name not in home:
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         where, source = home[name]
-        value = getattr(importlib.import_module(where), source)
+        value = getattr(import_module(where), source)
         namespace[name] = value
         return value
 

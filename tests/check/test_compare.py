@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 from pytest_pypto.check.compare import compare, rms  # noqa: E402
 from pytest_pypto.check.locate import Layout  # noqa: E402
 from pytest_pypto.check.tolerance import Tolerance  # noqa: E402
+from tests.kit import torch_type  # noqa: E402
 
 EXACT = Tolerance(0.0, 0.0)
 NAN, INF = math.nan, math.inf
@@ -114,9 +115,10 @@ def test_wide_integers_are_compared_exactly(dtype: torch.dtype) -> None:
 
 def test_packed_four_bit_numbers_are_equal_or_not() -> None:
     bits = torch.tensor([0x11, 0x22], dtype=torch.uint8)
-    a = bits.view(torch.float4_e2m1fn_x2)
-    b = torch.tensor([0x11, 0x23], dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
-    assert compare("o", a, bits.clone().view(torch.float4_e2m1fn_x2), EXACT).passed
+    packed = torch_type("float4_e2m1fn_x2")
+    a = bits.view(packed)
+    b = torch.tensor([0x11, 0x23], dtype=torch.uint8).view(packed)
+    assert compare("o", a, bits.clone().view(packed), EXACT).passed
     diff = compare("o", a, b, Tolerance(100.0, 100.0))
     assert diff.mismatched == 1
     assert diff.worst is not None

@@ -7,8 +7,9 @@ Arrays are changed in place; `result.findings` says what the sanitizers saw.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+from ..lazy import import_module
 
 if TYPE_CHECKING:
     from .artifact import clear_cache as clear_cache

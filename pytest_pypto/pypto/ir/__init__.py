@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
+from ..lazy import import_module
 from .compile import compile as compile
 
 _MODULES: dict[str, str] = {
@@ -74,13 +74,13 @@ _SUBMODULES = ("op", "ops", "utils", "operators", "type")
 def __getattr__(name: str) -> Any:
     module = _HOME.get(name)
     if module is not None:
-        value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+        value = getattr(import_module(f"{__name__}.{module}"), name)
     elif name in _ABOVE:
-        value = getattr(importlib.import_module(f"{__name__.rpartition('.')[0]}.{_ABOVE[name]}"), name)
+        value = getattr(import_module(f"{__name__.rpartition('.')[0]}.{_ABOVE[name]}"), name)
     elif name in _OWNER:
         value = getattr(__getattr__(_OWNER[name]), name)
     elif name in _MODULES or name in _SUBMODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.{name}")
     else:
         raise AttributeError(f"module 'pypto.ir' has no attribute {name!r}")
     globals()[name] = value

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from ..lazy import import_module
 
 _MODULES: dict[str, str] = {
     "parser.decorators": "function program inline",
@@ -49,7 +50,7 @@ AUTO = -1
 
 def _module(name: str) -> Any:
     relative = name if name.startswith("..") else f".{name}"
-    return importlib.import_module(relative, __name__)
+    return import_module(relative, __name__)
 
 
 def _find(name: str) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from ...lazy import import_module
 
 _MODULES = ("tensor", "tile", "system", "array")
 
@@ -11,4 +12,4 @@ _MODULES = ("tensor", "tile", "system", "array")
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'pypto.ir.op' has no attribute {name!r}")
-    return importlib.import_module(f"{__name__}.{name}")
+    return import_module(f"{__name__}.{name}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
+
+from ...lazy import import_module
 
 _HOME = {
     **dict.fromkeys(("parse", "loads", "parse_program", "loads_program", "parse_all"), "modules"),
@@ -22,4 +23,4 @@ __all__ = list(_HOME)
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'pypto.language.parser' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)

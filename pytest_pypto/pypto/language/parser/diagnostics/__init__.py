@@ -27,12 +27,12 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
+    from ....lazy import import_module
 
     if name in _LAZY:
-        return getattr(importlib.import_module(f"{__name__}.{_LAZY[name]}"), name)
+        return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
     if name in ("renderer", "error_codes"):
-        return importlib.import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.{name}")
     if name == "BUG_CLASS_EXCEPTIONS":
         from ....errors import InternalError
 
