@@ -23,7 +23,8 @@ def drop_dead_scalars(func: Function) -> Function:
     live = _Liveness(func)
     if not live.dead:
         return func
-    return func.with_(body=_Sweep(live.dead).block(func.body))
+    body = _Sweep(live.dead).block(func.body)
+    return func if body is func.body else func.with_(body=body)
 
 
 class _Liveness:

@@ -8,6 +8,8 @@ from ..backend import BackendType
 from ..backend.handler import current_handler, handler_for
 from ..ir import stmt as s
 from ..ir.program import Function, Program
+from ..ir.types import TensorType, TileType
+from ..ir.visitor import collect_def_vars
 from .base import FunctionPass
 from .device_ir import is_device
 from .memory.attach import AttachBuffers, alloc_stmt
@@ -30,6 +32,8 @@ class InitMemRef(FunctionPass):
         Raises:
             ValueError: a declared buffer is bound to a view, to two memory spaces, or to a tile of run-time shape.
         """
+        if not any(isinstance(v.type, (TensorType, TileType)) for v in (*func.params, *collect_def_vars(func.body))):
+            return func
         handler = current_handler() or handler_for(BackendType.Ascend910B)
         if is_device(func):
             func = func.with_(body=separate_values(func.body))
