@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..ir.printer import Printed, print_program
 from ..ir.program import Program
+from ..ir.same_nodes import same_nodes
 from .instruments import PassInstrument
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class PassDumpLevel(Enum):
 class DumpInstrument(PassInstrument):
     """Writes `00_frontend.py` at once and `NN_after_<Pass>.py` after every pass into `directory`.
 
-    A function that a pass returned unchanged is not printed again.
+    A function that a pass left unchanged is not printed again, even when the pass built it anew.
     """
 
     def __init__(self, directory: str | Path, program: Program, level: PassDumpLevel, prefix: str = "pl") -> None:
@@ -56,10 +57,19 @@ class DumpInstrument(PassInstrument):
     def text(self, program: Program) -> bytes:
         """The printed program in UTF-8, from memory when it is the one printed last."""
         if self._last is None or self._last[0] is not program:
+            self._carry_over(program)
             shown = print_program(program, self.prefix, explicit=self.explicit, printed=self._printed)
             self._printed = {f: self._printed[f] for f in program.functions.values()}
             self._last = (program, shown.encode() + b"\n")
         return self._last[1]
+
+    def _carry_over(self, program: Program) -> None:
+        """Take over the text of functions that are other objects than before, but the same node for node."""
+        before = {f.name: f for f in self._printed}
+        for func in program.functions.values():
+            old = before.get(func.name)
+            if old is not None and old is not func and same_nodes(old, func):
+                self._printed[func] = self._printed[old]
 
     def _write(self, stem: str, program: Program) -> None:
         with open(f"{self.directory}/{stem}.py", "wb", buffering=0) as file:
