@@ -14,7 +14,7 @@ from pytest_pypto.pypto.ir import expr as e
 from pytest_pypto.pypto.ir import stmt as s
 from pytest_pypto.pypto.ir.dtypes import INDEX
 from pytest_pypto.pypto.ir.span import Span
-from tests.codegen.kernels import kernel, lines
+from tests.codegen.kernels import allocs, kernel, lines, tile
 
 
 def _arith(
@@ -155,3 +155,21 @@ def test_names_fall_back_to_numbers_and_are_cleaned() -> None:
         "%1",
         "%2",
     ]
+
+
+def test_places_and_extents_are_indices_whatever_type_they_have() -> None:
+    """`scf.for`, windows, valid extents and array places take `index` operands only."""
+    kind = tile(1, 0).replace("pl.Mem.Vec", "pl.Mem.Vec, pl.TileView(valid_shape=[i, 32])")
+    body = f"""
+    {allocs(1)}
+    a: pl.Array[4, pl.INT32] = pl.array.create(4, pl.INT32)
+    a1: pl.Array[4, pl.INT32] = pl.array.update_element(a, i, 5)
+    for j in pl.range(0, i, i):
+        t: {kind} = pl.tile.load(x, [i, 0], [16, 32], [i, 32], target_memory=pl.Mem.Vec)
+        o1 = pl.tile.store(t, [i, 0], o)
+    y: pl.Scalar[pl.FP32] = pl.tensor.read(x, [i, i])
+    """
+    found = lines(kernel(body, "i: pl.Scalar[pl.INT32]"))
+    wrong = [line for line in found if "%arg2" in line and "index_cast" not in line]
+    assert len([line for line in found if "index_cast" in line]) >= 8
+    assert not [line for line in wrong if "func.func" not in line]

@@ -11,6 +11,7 @@ from pytest_pypto.pypto.backend import selected_backend
 from pytest_pypto.pypto.ir import expr as e
 from pytest_pypto.pypto.ir import stmt as s
 from pytest_pypto.pypto.ir.enums import MemorySpace
+from pytest_pypto.pypto.ir.op_table import create_op_call
 from pytest_pypto.pypto.ir.program import Function, Program
 from pytest_pypto.pypto.ir.types import TileType
 from pytest_pypto.pypto.ir.visitor import IRMutator, replace_call
@@ -137,6 +138,20 @@ def in_space(space: MemorySpace | None, op: str = "tile.load") -> Callable[[s.St
     return change
 
 
+def moved_from(here: MemorySpace, there: MemorySpace) -> Callable[[s.Stmt], s.Stmt | None]:
+    """Loads into one memory, followed by a move into another."""
+    load = in_space(here)
+
+    def change(stmt: s.Stmt) -> s.Stmt | None:
+        made = load(stmt)
+        if not isinstance(made, s.AssignStmt):
+            return None
+        move = create_op_call("tile.move", [made.var], {"target_memory": there})
+        return s.SeqStmts((made, s.AssignStmt(e.Var("moved", move.type), move)))
+
+    return change
+
+
 def no_attr(name: str) -> Callable[[s.Stmt], s.Stmt | None]:
     def change(stmt: s.Stmt) -> s.Stmt | None:
         value = getattr(stmt, "value", None)
@@ -165,8 +180,6 @@ def beyond(stmt: s.Stmt) -> s.Stmt | None:
 def tensor_op(stmt: s.Stmt) -> s.Stmt | None:
     """A tensor operator in a kernel."""
     if is_call(stmt, "tile.load") and isinstance(stmt, s.AssignStmt) and isinstance(stmt.value, e.Call):
-        from pytest_pypto.pypto.ir.op_table import create_op_call
-
         made = create_op_call("tensor.exp", [stmt.value.args[0]])
         return s.SeqStmts((s.AssignStmt(e.Var("u", made.type), made), stmt))
     return None
@@ -195,6 +208,18 @@ CASES: dict[str, tuple[str, str, Break, int]] = {
         "TileMemoryInferred",
         "InferTileMemorySpace",
         edit(in_space(MemorySpace.Acc, "tile.adds")),
+        0,
+    ),
+    "move where no copy leads": (
+        "TileMemoryInferred",
+        "InferTileMemorySpace",
+        edit(moved_from(MemorySpace.Left, MemorySpace.Vec)),
+        0,
+    ),
+    "move without its middle": (
+        "TileMemoryInferred",
+        "InferTileMemorySpace",
+        edit(moved_from(MemorySpace.Acc, MemorySpace.Left)),
         0,
     ),
     "space of a carry": ("TileTypeCoherence", "InferTileMemorySpace", edit(in_space(MemorySpace.Mat, "tile.muls")), 0),

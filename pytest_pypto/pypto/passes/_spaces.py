@@ -31,6 +31,17 @@ _IN_VEC = {
 """Operands that the table leaves open but that only the vector core handles when they come from the accumulator."""
 
 
+SUMS = {"tile.matmul_acc": "tile.matmul", "tile.gemv_acc": "tile.gemv"}
+"""Products added to an accumulator, and the same products alone."""
+L0_OPERANDS = frozenset({_M.Left, _M.Right, _M.Bias, _M.LeftScale, _M.RightScale})
+"""What the matrix unit reads; only L1 (Mat) is copied there, and nothing is copied back."""
+
+
+def can_move(source: MemorySpace | None, target: MemorySpace) -> bool:
+    """True when a tile gets from one space to another by copies: on one core, or through the pipes between cores."""
+    return source is target or (target is not _M.Acc and source not in L0_OPERANDS)
+
+
 def allowed_spaces(op: str, k: int, args: Sequence[e.Expr]) -> frozenset[MemorySpace] | None:
     """Spaces in which operand k of an operator may be; None for any."""
     spec = find_op(op)
@@ -52,8 +63,10 @@ def _space(x: e.Expr) -> MemorySpace | None:
 
 
 class SpaceMap:
-    """Spaces of all tile variables, settled by walking loops until nothing changes.
+    """Spaces of all tile variables, settled by walking the body until nothing changes.
 
+    Where two spaces meet, in a loop or behind a branch, the value lies where both can be moved; nothing can be moved
+    into the accumulator. A tile that is only created first goes where the other value is.
     `target` maps calls (create, load) to the `target_memory` they must get.
     """
 
@@ -61,8 +74,13 @@ class SpaceMap:
         self.space: dict[e.Var, MemorySpace] = {}
         self.target: dict[e.Call, MemorySpace] = {}
         self.origin: dict[e.Var, e.Call] = {}
+        self.settled: dict[e.Call, MemorySpace] = {}
+        self.carried: dict[e.IterArg, MemorySpace] = {}
         self.demand = _demands(func.body)
-        self.scan(func.body)
+        self.changed = True
+        while self.changed:  # ends: a space only ever moves on in the order of `_meeting`
+            self.changed = False
+            self.scan(func.body)
 
     def of(self, var: e.Expr) -> MemorySpace | None:
         """The space of a tile."""
@@ -84,9 +102,15 @@ class SpaceMap:
             want = self.demand.get(var) if var is not None else None
             self.target[call] = want if want in (_M.Vec, _M.Mat) else _M.Vec
             return self.target[call]
+        if self.sums_in_vector(call):
+            return _M.Vec
         if spec.space_from is not None:
             return self.of(call.args[spec.space_from]) or call.type.space
         return call.type.space or spec.space
+
+    def sums_in_vector(self, call: e.Call) -> bool:
+        """True for a running sum of products that lies in Vec because vector operators work on it too."""
+        return call.op.name in SUMS and len(call.args) == 3 and self.of(call.args[0]) is _M.Vec
 
     def scan(self, body: s.Stmt | None) -> None:
         for stmt in s.stmts_of(body):
@@ -108,6 +132,8 @@ class SpaceMap:
         value = stmt.value
         space = self.of(value)
         if isinstance(value, e.Call):
+            if value.op.name in SUMS and self.of(value.args[0]) is _M.Vec:
+                self.settle(value.args[0], _M.Vec, _M.Acc)
             space = self.of_call(value, stmt.var)
             if value.op.name == "tile.create":
                 self.origin[stmt.var] = value
@@ -122,51 +148,59 @@ class SpaceMap:
         pairs = zip(last_values(stmt.then_body), last_values(stmt.else_body), strict=False)
         for var, (a, b) in zip(stmt.return_vars, pairs, strict=False):
             first, second = self.of(a), self.of(b)
+            if first is not None and second is not None and first is not second:
+                first, second = self.settle(a, first, second), self.settle(b, second, first)
             if first is not None:
-                self.space[var] = first if first is second or second is None else _meeting(first, second)
+                self.space[var] = first if second is None else meeting(first, second)
 
     def loop(self, loop: s.ForStmt | s.WhileStmt) -> None:
-        """Walk the body until the carried spaces agree with what the body yields."""
-        for _ in range(1 + 2 * len(loop.iter_args)):
-            for arg in loop.iter_args:
-                self.enter(arg)
-            self.scan(loop.body)
-            if not self.settle(loop):
-                break
+        """Walk the body; carried values meet what the body yields."""
+        for arg in loop.iter_args:
+            self.enter(arg)
+        self.scan(loop.body)
+        for arg, value in zip(loop.iter_args, last_values(loop.body), strict=False):
+            want, have = self.of(value), self.of(arg)
+            if want is not None and have is not None and want is not have:
+                self.carry(arg, have, want)
         for arg, var in zip(loop.iter_args, loop.return_vars, strict=False):
             found = self.of(arg)
             if found is not None:
                 self.space[var] = found
 
     def enter(self, arg: e.IterArg) -> None:
-        space = self.of(arg.initValue)
+        space = self.carried.get(arg) or self.of(arg.initValue)
         if space is not None:
             self.space[arg] = space
         if isinstance(arg.initValue, e.Var) and arg.initValue in self.origin:
             self.origin[arg] = self.origin[arg.initValue]
 
-    def settle(self, loop: s.ForStmt | s.WhileStmt) -> bool:
-        """Give created initial tiles the space of the yielded value; True when one changed."""
-        changed = False
-        for arg, value in zip(loop.iter_args, last_values(loop.body), strict=False):
-            want, have = self.of(value), self.of(arg)
-            made = self.origin.get(arg)
-            if want is not None and want is not have and made is not None:
-                self.target[made] = want
-                changed |= self.move_origin(made, want)
-        return changed
+    def carry(self, arg: e.IterArg, have: MemorySpace, want: MemorySpace) -> None:
+        """A carried value lies in another space than what the body yields for it."""
+        if arg in self.origin:
+            self.settle(arg, have, want)
+            return
+        met = meeting(have, want)
+        if met is not have:
+            self.space[arg] = self.carried[arg] = met
+            self.changed = True
 
-    def move_origin(self, call: e.Call, space: MemorySpace) -> bool:
-        """Every name of a created tile is in `space`."""
-        names = [v for v, made in self.origin.items() if made is call and self.space.get(v) is not space]
-        for var in names:
-            self.space[var] = space
-        return bool(names)
+    def settle(self, value: e.Expr, have: MemorySpace, want: MemorySpace) -> MemorySpace:
+        """Where a value lies that another one meets; a created tile moves there, with all its names."""
+        made = self.origin.get(value) if isinstance(value, e.Var) else None
+        if made is None:
+            return have
+        before = self.settled.get(made)
+        space = want if before is None else meeting(before, want)
+        if space is not have:
+            self.settled[made] = self.target[made] = space
+            self.changed = True
+            self.space.update((v, space) for v, call in self.origin.items() if call is made)
+        return space
 
 
-def _meeting(a: MemorySpace, b: MemorySpace) -> MemorySpace:
-    """Where two branches meet: Vec when one of them is there."""
-    return _M.Vec if _M.Vec in (a, b) else a
+def meeting(a: MemorySpace, b: MemorySpace) -> MemorySpace:
+    """Where two values meet: nothing moves into Acc, and what a vector operator made is not moved to the cube core."""
+    return next((x for x in (_M.Vec, _M.Left, _M.Right, _M.Bias, _M.Mat) if x in (a, b)), a)
 
 
 def _demands(body: s.Stmt) -> dict[e.Var, MemorySpace]:

@@ -13,9 +13,10 @@ from ..ir.op_table import create_op_call, find_op, infer_type
 from ..ir.program import Function, Program
 from ..ir.types import TensorType, TileType, Type
 from ..ir.visitor import IRMutator, collect_def_vars, replace_call
-from ._spaces import SpaceMap, allowed_spaces
-from ._util import NameSource, PassError
+from ._spaces import L0_OPERANDS, SUMS, SpaceMap, allowed_spaces, can_move
+from ._util import NameSource, PassError, base_name, place_of
 from .base import FunctionPass
+from .device_ir import KernelError, kernel_error
 from .properties import NORM, SPLIT_ORCH, SSA, TILE_OPS, TILES_PLACED
 
 _M = MemorySpace
@@ -30,9 +31,10 @@ class InferTileMemorySpace(FunctionPass):
     An explicit `target_memory` wins; views take the space of what they view; a load or create without one goes where
     its first consumer wants it (Vec or Mat), else to Vec. A carried value takes the space in which the loop produces
     it: an accumulator created in Vec becomes one in Acc. A move is made at most once per variable, space and statement
-    list. Results of moved operands are inferred again, which resets their layouts.
+    list. Results of moved operands are inferred again, which resets their layouts. A sum of products that vector
+    operators work on between the products is carried in Vec, each product added to it there.
 
-    Raises (PassError): a tile parameter.
+    Raises (PassError): a tile parameter; an operand that must be where no copy leads.
     """
 
     name = "InferTileMemorySpace"
@@ -92,10 +94,12 @@ class _Placer(IRMutator):
     # moves -----------------------------------------------------------------------------------------------------
 
     def move(self, tile: e.Var, space: MemorySpace, like: e.IRNode) -> e.Var:
-        """The tile in another space, moved in front of the current statement."""
+        """The tile in another space, moved in front of the current statement; to L0 through L1."""
         found = self.moved.get((tile, space))
         if found is not None:
             return found
+        assert isinstance(tile.type, TileType)
+        tile = self.on_the_way(tile, space, like)
         assert isinstance(tile.type, TileType)
         kwargs: dict[str, object] = {"target_memory": space}
         if space is _M.Vec and tile.type.space in _CUBE:
@@ -106,6 +110,13 @@ class _Placer(IRMutator):
         self.out.append(s.AssignStmt(var, call, like.span))
         self.moved[(tile, space)] = var
         return var
+
+    def on_the_way(self, tile: e.Var, space: MemorySpace, like: e.IRNode) -> e.Var:
+        """The tile where the last copy of the way to `space` starts."""
+        here = tile.type.space if isinstance(tile.type, TileType) else None
+        if not can_move(here, space):
+            raise _no_way(tile, space, like)
+        return self.move(tile, _M.Mat, like) if here is _M.Acc and space in L0_OPERANDS else tile
 
     def placed(self, value: e.Expr, allowed: frozenset[MemorySpace] | None, like: e.IRNode) -> e.Expr:
         """An operand in one of the allowed spaces."""
@@ -123,6 +134,8 @@ class _Placer(IRMutator):
         args = list(self.visit_exprs(op.args))
         for k, arg in enumerate(args):
             args[k] = self.placed(arg, allowed_spaces(op.op.name, k, args), op)
+        if op.op.name == "tile.move" and isinstance(args[0], e.Var):
+            args[0] = self.on_the_way(args[0], MemorySpace(op.kwargs["target_memory"]), op)
         attrs = {k: v for k, v in op.attrs.items() if k != "__compiler_tensor_to_tile_mat_bridge"}
         if op.op.name in ("tile.write", "tile.fillpad_inplace") and isinstance(args[0], e.Var):
             self.moved = {k: v for k, v in self.moved.items() if k[0] is not args[0]}
@@ -155,8 +168,22 @@ class _Placer(IRMutator):
 
     # statements ------------------------------------------------------------------------------------------------
 
+    def vector_sum(self, op: s.AssignStmt, call: e.Call) -> e.Expr:
+        """The sum of a tile in Vec and a product."""
+        acc, *factors = self.visit_exprs(call.args)
+        product = SUMS[call.op.name]
+        factors = [self.placed(x, allowed_spaces(product, k, factors), call) for k, x in enumerate(factors)]
+        made = create_op_call(product, factors, {}, span=call.span)
+        var = e.Var(self.names.take(f"{op.var.name_hint}_part"), made.type, call.span)
+        self.out.append(s.AssignStmt(var, made, call.span))
+        return create_op_call("tile.add", [acc, self.move(var, _M.Vec, call)], {}, span=call.span)
+
     def visit_assign_stmt(self, op: s.AssignStmt) -> s.Stmt:
-        value = self.visit_expr(op.value)
+        call = op.value
+        if isinstance(call, e.Call) and self.spaces.sums_in_vector(call):
+            value = self.vector_sum(op, call)
+        else:
+            value = self.visit_expr(call)
         if value is op.value and not self.var_map:
             return op
         var = self.retyped(op.var, op.value, value)
@@ -241,6 +268,15 @@ class _Placer(IRMutator):
         body = self.block(op.body, wants)
         results = self.results(op.return_vars, body)
         return replace(op, condition=condition, iter_args=args, body=body, return_vars=results)
+
+
+def _no_way(tile: e.Var, space: MemorySpace, like: e.IRNode) -> KernelError:
+    """What to say, and to write instead, where no copy leads."""
+    here = tile.type.space.name if isinstance(tile.type, TileType) and tile.type.space is not None else "no memory"
+    what = like.op.name if isinstance(like, e.Call) else "the loop or branch"
+    text = f"{what} needs '{base_name(tile.name_hint)}' in {space.name}, but it lies in {here}, from where no copy goes"
+    text += " to the accumulator: start the sum from pl.matmul" if space is _M.Acc else " there: use what it copies"
+    return kernel_error(text, place_of(like, tile))
 
 
 def _same_place(a: TileType, b: TileType) -> bool:

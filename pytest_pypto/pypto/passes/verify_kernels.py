@@ -14,7 +14,7 @@ from ..ir.program import Function, Program
 from ..ir.types import TensorType, TileType
 from ..ir.visitor import calls_in, defs_of, exprs_of, walk_exprs, walk_stmts
 from ._roots import WriteThrough, last_values
-from ._spaces import allowed_spaces
+from ._spaces import L0_OPERANDS, allowed_spaces, can_move
 from ._util import is_call
 from .diagnostic_types import Diagnostic
 from .mixed.affinity import Side, call_side
@@ -67,13 +67,14 @@ def tile_ops_2d(func: Function) -> Iterator[Diagnostic]:
 
 
 def tile_memory_inferred(func: Function) -> Iterator[Diagnostic]:
-    """Every tile has a memory space, and operands are where their operators read."""
+    """Every tile has a memory space, operands are where their operators read, and moves go where copies lead."""
     if not is_incore_type(func.func_type):
         return
     for var, type_, stmt in _tiles(func):
         if type_.space is None:
             yield error("TileMemoryInferred", f"tile '{var.name_hint}' has no memory space", stmt.span)
     for call, stmt in _calls(func):
+        yield from _misled(call, stmt)
         for k, arg in enumerate(call.args):
             if not isinstance(arg.type, TileType) or arg.type.space is None:
                 continue
@@ -82,6 +83,18 @@ def tile_memory_inferred(func: Function) -> Iterator[Diagnostic]:
                 names = ", ".join(sorted(m.name for m in allowed))
                 text = f"operand {k} of {call.op.name} is in {arg.type.space.name}, it must be in {names}"
                 yield error("TileMemoryInferred", text, stmt.span)
+
+
+def _misled(call: e.Call, stmt: s.Stmt) -> Iterator[Diagnostic]:
+    """A move between memories that no copy joins."""
+    source, target = call.args[0].type if call.args else None, call.type
+    if call.op.name != "tile.move" or not isinstance(source, TileType) or not isinstance(target, TileType):
+        return
+    here, there = source.space, target.space
+    if here is None or there is None:
+        return
+    if not can_move(here, there) or (here is MemorySpace.Acc and there in L0_OPERANDS):
+        yield error("TileMemoryInferred", f"tile.move from {here.name} to {there.name}: no copy does that", stmt.span)
 
 
 def tile_type_coherence(func: Function) -> Iterator[Diagnostic]:

@@ -12,7 +12,7 @@ from . import memory_ops as memory
 from . import pipe_ops as pipe
 from . import system_ops as system
 from .emitter import Emitter, Handle, tile_type
-from .scalars import scalar
+from .scalars import index_of
 from .slices import assembles_in_place, emit_assemble, emit_extract, emit_slice
 from .tensors import emit_view
 from .tiles import allocate, check_view, set_valid
@@ -59,7 +59,7 @@ ELSEWHERE = {
 
 def _set_validshape(em: Emitter, call: Call, result: Var) -> None:
     handle = em.tile(call.args[0])
-    set_valid(em, handle, (scalar(em, call.args[1]).name, scalar(em, call.args[2]).name))
+    set_valid(em, handle, (index_of(em, call.args[1]), index_of(em, call.args[2])))
     em.tiles[result] = handle
 
 

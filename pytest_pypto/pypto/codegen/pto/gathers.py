@@ -10,7 +10,7 @@ from ...ir.types import TileType
 from ...ir.visitor import walk_stmts
 from .cube_ops import in_place
 from .emitter import Emitter, tile_type
-from .scalars import scalar
+from .scalars import index_of, scalar
 from .slices import elements, subview, two_dimensional
 from .tensors import offsets, turned_window, window
 from .tiles import allocate, copy_tile
@@ -60,7 +60,7 @@ def emit_gather_row(em: Emitter, call: Call, result: Var) -> None:
     """
     destination = in_place(em, call, result)
     row, col = two_dimensional(em, elements(call.args[2]))
-    at = (scalar(em, row).name, scalar(em, col).name)
+    at = (index_of(em, row), index_of(em, col))
     whole = tile_type(call.args[0])
     sizes = _extents(em, call)
     turned = bool(call.kwargs.get("transpose"))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...ir.expr import Call, Expr, MakeTuple, Var
 from ...ir.types import ArrayType, TileType
 from .emitter import Emitter, ScalarValue, tile_type
-from .scalars import scalar
+from .scalars import index_of, scalar
 from .slices import elements, two_dimensional
 from .tensors import flat_offset, offsets, window
 from .types import element_text, pointer_text, tile_box, tile_valid
@@ -19,7 +19,7 @@ def emit_load(em: Emitter, call: Call, result: Var) -> None:
     target = em.tiles[result]
     at = offsets(em, elements(call.args[1]))
     sizes = elements(call.args[3] if len(call.args) > 3 else call.args[2])
-    names = [scalar(em, s).name for s in sizes]
+    names = [index_of(em, s) for s in sizes]
     name, text = window(em, tensor, at, sizes, names)
     em.line(f"pto.tload ins({name} : {text}) outs({target.name} : {target.type_text})")
 
@@ -30,7 +30,7 @@ def emit_store(em: Emitter, call: Call, result: Var | None) -> None:
     source = em.tile(tile)
     root = em.tensor(tensor)
     sizes = _store_window(em, call, len(root.type.shape))
-    names = [scalar(em, s).name for s in sizes]
+    names = [index_of(em, s) for s in sizes]
     at = offsets(em, elements(call.args[1]))
     name, text = window(em, tensor, at, sizes, names)
     atomic = int(call.kwargs.get("atomic", 0))
@@ -129,22 +129,22 @@ def emit_array_create(em: Emitter, call: Call, result: Var) -> None:
 def emit_array_set(em: Emitter, call: Call, result: Var) -> None:
     """One element into an array; the result is the same array."""
     name, text = em.array(call.args[0])
-    place = scalar(em, call.args[1])
+    place = index_of(em, call.args[1])
     type_ = call.args[0].type
     value = scalar(em, call.args[2], type_.dtype if isinstance(type_, ArrayType) else None)
-    em.line(f"pto.local_array_set {name}[{place.name}], {value.name} : {text}, {value.type_text}")
+    em.line(f"pto.local_array_set {name}[{place}], {value.name} : {text}, {value.type_text}")
     em.arrays[result] = (name, text)
 
 
 def emit_array_get(em: Emitter, call: Call, result: Var) -> None:
     """One element of an array."""
     name, text = em.array(call.args[0])
-    place = scalar(em, call.args[1])
+    place = index_of(em, call.args[1])
     type_ = call.args[0].type
     assert isinstance(type_, ArrayType)
     element = element_text(type_.dtype)
     made = em.result_name(result)
-    em.line(f"{made} = pto.local_array_get {name}[{place.name}] : {text} -> {element}")
+    em.line(f"{made} = pto.local_array_get {name}[{place}] : {text} -> {element}")
     em.scalars[result] = ScalarValue(made, element)
 
 
@@ -155,7 +155,7 @@ def emit_mscatter(em: Emitter, call: Call, result: Var | None) -> None:
     rank = len(root.type.shape)
     at = [em.index(0)] * rank
     sizes = list(root.type.shape)
-    name, text = window(em, call.args[2], at, sizes, [scalar(em, s).name for s in sizes])
+    name, text = window(em, call.args[2], at, sizes, [index_of(em, s) for s in sizes])
     em.line(
         f"pto.mscatter ins({source.name}, {where.name} : {source.type_text}, {where.type_text}) outs({name} : {text})"
     )

@@ -11,7 +11,7 @@ from ...ir.structural import structural_equal
 from ...ir.types import TileType
 from ...passes.memory.sizes import bytes_of
 from .emitter import Emitter, Handle, tile_type
-from .scalars import scalar
+from .scalars import index_of
 from .tiles import valid_operands
 from .types import tile_text
 
@@ -68,8 +68,8 @@ def open_handle(em: Emitter, var: Var, name: str, span: Span | None) -> Handle:
     text = tile_text(type_)
     if memref.base_ in em.rings and memref.slot_index_ is not None:
         ring, ring_text = em.rings[memref.base_]
-        slot = scalar(em, memref.slot_index_)
-        em.line(f"{name} = pto.multi_tile_get {ring}[{slot.name}] : {ring_text} -> {text}", span)
+        slot = index_of(em, memref.slot_index_)
+        em.line(f"{name} = pto.multi_tile_get {ring}[{slot}] : {ring_text} -> {text}", span)
         return Handle(name, text, memref)
     known = None if _is_window(type_, memref) else find_piece(em, memref)
     if known is not None:

@@ -66,6 +66,12 @@ def scalar(em: Emitter, expr: e.Expr | int, as_type: DataType | None = None) -> 
     raise em.fail(f"{type(expr).__name__} cannot be a scalar operand; give the value a name first", expr.span)
 
 
+def index_of(em: Emitter, expr: e.Expr | int) -> str:
+    """The name of an extent, offset, place or loop bound: an index, whatever integer type the expression has."""
+    value = scalar(em, expr, DataType.INDEX)
+    return value.name if isinstance(expr, int) else convert(em, value, _dtype(expr), DataType.INDEX).name
+
+
 def _constant(em: Emitter, expr: e.ConstInt | e.ConstFloat | e.ConstBool, as_type: DataType | None) -> ScalarValue:
     dtype = as_type or expr.dtype
     text = element_text(dtype)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ...ir.expr import Call, Expr, MakeTuple, Var, const_value
 from ...ir.types import TileType
 from .emitter import Emitter, Handle, same_memory, tile_type
-from .scalars import scalar
+from .scalars import index_of
 from .tiles import copy_tile
 from .types import tile_box, tile_text, tile_valid
 
@@ -39,7 +39,7 @@ def subview(
     text = tile_text(type_, known)
     clause = ""
     if valid is not None:
-        clause = f" valid [{', '.join(scalar(em, v).name for v in extents)}]"
+        clause = f" valid [{', '.join(index_of(em, v) for v in extents)}]"
     name = em.names.take(hint)
     em.line(
         f"{name} = pto.subview {source.name}[{at[0]}, {at[1]}] sizes [{rows}, {cols}]{clause} : "
@@ -53,7 +53,7 @@ def emit_slice(em: Emitter, call: Call, result: Var) -> None:
     source = em.tile(call.args[0])
     own = em.tiles.get(result)
     row, col = two_dimensional(em, elements(call.args[2]))
-    at = (scalar(em, row).name, scalar(em, col).name)
+    at = (index_of(em, row), index_of(em, col))
     type_ = tile_type(result)
     partial = len(call.args) > 3 and isinstance(call.args[3], MakeTuple) and len(call.args[3].elements) > 0
     valid = tile_valid(type_) if partial else None
@@ -85,7 +85,7 @@ def materialised(em: Emitter, call: Call, arg: Expr) -> Expr:
 def emit_extract(em: Emitter, call: Call, result: Var) -> None:
     """`textract`: a window copied into a tile of its own."""
     source, target = em.tile(call.args[0]), em.tiles[result]
-    row, col = scalar(em, call.args[1]).name, scalar(em, call.args[2]).name
+    row, col = index_of(em, call.args[1]), index_of(em, call.args[2])
     em.line(
         f"pto.textract ins({source.name}, {row}, {col} : {source.type_text}, index, index) "
         f"outs({target.name} : {target.type_text})"
@@ -101,7 +101,7 @@ def emit_assemble(em: Emitter, call: Call, result: Var) -> None:
     """Write a tile into a window of another one."""
     target, source = em.tile(call.args[0]), em.tile(call.args[1])
     row, col = two_dimensional(em, elements(call.args[2]))
-    at = (scalar(em, row).name, scalar(em, col).name)
+    at = (index_of(em, row), index_of(em, col))
     destination = em.tiles.get(result)
     if destination is None:
         destination = em.tiles[result] = target

@@ -9,8 +9,8 @@ from ...ir.dtypes import DataType
 from ...ir.expr import Call, Expr, IterArg, Submit, TupleGetItemExpr, Var, const_value
 from ...ir.types import ArrayType, ScalarType, TensorType, TileType
 from .dispatch import allocate_result, emit_call
-from .emitter import Emitter, Handle, ScalarValue, same_memory
-from .scalars import is_nonnegative, scalar
+from .emitter import Emitter, Handle, same_memory
+from .scalars import index_of, is_nonnegative, scalar
 from .tiles import allocate, copy_tile, hoist
 from .types import element_text
 
@@ -193,10 +193,6 @@ def _yield_scalars(em: Emitter, targets: Sequence[Var], values: Sequence[Expr]) 
         em.plain(f"scf.yield {', '.join(m.name for m in made)} : {', '.join(m.type_text for m in made)}")
 
 
-def _bound(em: Emitter, expr: Expr) -> ScalarValue:
-    return scalar(em, expr, DataType.INDEX)
-
-
 def _for(em: Emitter, loop: s.ForStmt) -> None:
     carried = [a for a in loop.iter_args if _is_scalar(a)]
     for arg in loop.iter_args:
@@ -204,7 +200,7 @@ def _for(em: Emitter, loop: s.ForStmt) -> None:
             _bind(em, arg, arg.initValue)
     stride = const_value(loop.step)
     falls = -stride if stride is not None and stride < 0 else 0
-    low, high, step = _turns(em, loop, falls) if falls else [_bound(em, x).name for x in _range(loop)]
+    low, high, step = _turns(em, loop, falls) if falls else [index_of(em, x) for x in _range(loop)]
     initial = [scalar(em, a.initValue, _dtype(a)) for a in carried]
     name = em.names.take(f"{loop.loop_var.name_hint}_turn" if falls else loop.loop_var.name_hint)
     if not falls:
@@ -239,7 +235,7 @@ def _turns(em: Emitter, loop: s.ForStmt, down: int) -> list[str]:
     first, last = const_value(loop.start), const_value(loop.stop)
     if first is not None and last is not None:
         return [em.index(0), em.index(max(-(-(first - last) // down), 0)), em.index(1)]
-    high, low = _bound(em, loop.start).name, _bound(em, loop.stop).name
+    high, low = index_of(em, loop.start), index_of(em, loop.stop)
     way, padded, turns = (em.names.take() for _ in range(3))
     em.line(f"{way} = arith.subi {high}, {low} : index")
     em.line(f"{padded} = arith.addi {way}, {em.index(down - 1)} : index")
@@ -250,7 +246,7 @@ def _turns(em: Emitter, loop: s.ForStmt, down: int) -> list[str]:
 def _fall(em: Emitter, loop: s.ForStmt, turn: str, down: int) -> None:
     """The loop's own index, counted down from its start."""
     way, name = em.names.take(), em.names.take(loop.loop_var.name_hint)
-    start = _bound(em, loop.start).name
+    start = index_of(em, loop.start)
     em.line(f"{way} = arith.muli {turn}, {em.index(down)} : index")
     em.line(f"{name} = arith.subi {start}, {way} : index")
     em.define_scalar(loop.loop_var, name, "index")

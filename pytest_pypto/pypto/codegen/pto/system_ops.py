@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...ir.enums import PipeType
 from ...ir.expr import Call, Var
 from .emitter import Emitter
-from .scalars import scalar
+from .scalars import index_of, scalar
 from .slices import elements
 from .tensors import offsets, window
 
@@ -33,7 +33,7 @@ def emit_syncall(em: Emitter, call: Call) -> None:
     if call.args:
         root = em.tensor(call.args[0])
         sizes = list(root.type.shape)
-        names = [scalar(em, s).name for s in sizes]
+        names = [index_of(em, s) for s in sizes]
         name, text = window(em, call.args[0], [em.index(0)] * len(sizes), sizes, names)
         operands = f"{name} : {text}"
         if len(call.args) > 1:
@@ -54,7 +54,7 @@ def emit_cacheinvalid(em: Emitter, call: Call) -> None:
         return
     sizes = elements(call.args[1])
     at = offsets(em, elements(call.args[2]))
-    name, text = window(em, call.args[0], at, sizes, [scalar(em, s).name for s in sizes])
+    name, text = window(em, call.args[0], at, sizes, [index_of(em, s) for s in sizes])
     em.line(f"pto.cmo.cacheinvalid {name} single_cache_line : {text}")
 
 

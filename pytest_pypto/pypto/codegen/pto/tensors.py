@@ -9,7 +9,7 @@ from ...ir.enums import TensorLayout
 from ...ir.expr import Call, Expr, Var, const_value, index
 from ...ir.types import TensorType
 from .emitter import Emitter, TensorArg
-from .scalars import scalar
+from .scalars import index_of
 from .types import tensor_view_text, window_text
 
 
@@ -53,7 +53,7 @@ def view_lines(em: Emitter) -> list[str]:
 
 
 def _write_view(em: Emitter, arg: TensorArg) -> None:
-    shape = [scalar(em, d).name for d in arg.type.shape]
+    shape = [index_of(em, d) for d in arg.type.shape]
     layout = arg.type.tensor_view.layout if arg.type.tensor_view is not None else TensorLayout.ND
     explicit = arg.type.tensor_view.stride if arg.type.tensor_view is not None else ()
     column = len(shape) == 2 and const_value(arg.type.shape[1]) == 1
@@ -61,7 +61,7 @@ def _write_view(em: Emitter, arg: TensorArg) -> None:
     if layout is TensorLayout.DN and len(shape) == 2:
         shape, strides, kind = [shape[1], shape[0]], [em.index(1), shape[1]], "dn"
     elif explicit:
-        strides = [scalar(em, s).name for s in explicit]
+        strides = [index_of(em, s) for s in explicit]
     elif column:
         strides, kind = [em.index(1), shape[0]], "dn"
     else:
@@ -78,9 +78,9 @@ def _write_view(em: Emitter, arg: TensorArg) -> None:
 
 def _write_turned(em: Emitter, arg: TensorArg) -> None:
     """A view of a row-major matrix whose rows are the tensor's columns."""
-    rows, cols = (scalar(em, d).name for d in arg.type.shape)
+    rows, cols = (index_of(em, d) for d in arg.type.shape)
     explicit = arg.type.tensor_view.stride if arg.type.tensor_view is not None else ()
-    pitch = scalar(em, explicit[0]).name if explicit else cols
+    pitch = index_of(em, explicit[0]) if explicit else cols
     em.line(
         f"{arg.turned} = pto.make_tensor_view {arg.pointer}, shape = [{cols}, {rows}], "
         f"strides = [{em.index(1)}, {pitch}] {{layout = #pto.layout<dn>}} : {tensor_view_text(2, arg.type.dtype)}",
@@ -99,7 +99,7 @@ def emit_view(em: Emitter, call: Call, result: Var) -> None:
     assert isinstance(type_, TensorType)
     _check_packed(em, root, type_)
     view = em.result_name(result)
-    shape = [scalar(em, d).name for d in type_.shape]
+    shape = [index_of(em, d) for d in type_.shape]
     arg = em.roots[result] = TensorArg(root.param, type_, root.pointer, view, used=True)
     if len(shape) > 1 and layout_of(type_) is TensorLayout.DN:
         turned = _row_major(em, arg, [*shape[:-2], shape[-1], shape[-2]])
@@ -162,9 +162,9 @@ def offsets(em: Emitter, values: Sequence[Expr]) -> list[str]:
         if known is not None:
             made.append(em.index(known))
             continue
-        computed = scalar(em, value)
+        computed = index_of(em, value)
         name = em.names.take()
-        em.line(f"{name} = arith.maxsi {computed.name}, {em.index(0)} : index")
+        em.line(f"{name} = arith.maxsi {computed}, {em.index(0)} : index")
         made.append(name)
     return made
 
@@ -224,11 +224,11 @@ def flat_offset(em: Emitter, indices: Sequence[Expr], extents: Sequence[Expr]) -
         for value, size in zip(values, sizes, strict=True):
             flat = flat * (size or 0) + (value or 0) if size is not None else value or 0
         return em.index(flat)
-    total = scalar(em, indices[0]).name
+    total = index_of(em, indices[0])
     for position, extent in zip(indices[1:], extents[1:], strict=True):
-        place = scalar(em, position).name
+        place = index_of(em, position)
         product = em.names.take("flat_offset_mul")
-        em.line(f"{product} = arith.muli {total}, {scalar(em, extent).name} : index")
+        em.line(f"{product} = arith.muli {total}, {index_of(em, extent)} : index")
         total = em.names.take("flat_offset")
         em.line(f"{total} = arith.addi {product}, {place} : index")
     return total

@@ -10,14 +10,14 @@ from ...ir.span import Span
 from ...ir.types import TileType
 from ...passes._boxes import has_whole_boxes
 from .emitter import Emitter, Handle, ScalarValue, tile_type
-from .scalars import convert, scalar
+from .scalars import convert, index_of, scalar
 from .types import tile_text, tile_valid
 
 
 def valid_operands(em: Emitter, type_: TileType) -> tuple[str, str]:
     """Names of the valid rows and columns of a tile."""
     rows, cols = tile_valid(type_)
-    return scalar(em, rows).name, scalar(em, cols).name
+    return index_of(em, rows), index_of(em, cols)
 
 
 def address(em: Emitter, memref: MemRef) -> str:
