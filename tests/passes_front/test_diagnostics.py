@@ -122,3 +122,20 @@ def test_the_registry() -> None:
     found = DiagnosticCheckRegistry.run_checks(every, DiagnosticPhase.PRE_PIPELINE, parse(UNUSED))
     assert [d.rule_name for d in found] == ["UnusedVariableCheck"]
     assert DiagnosticCheckRegistry.run_checks(every, DiagnosticPhase.NONE, parse(UNUSED)) == []
+
+
+LANES = "for lane in pl.split_aiv(2, mode=pl.SplitMode.UP_DOWN):\n    o = pl.assemble(o, pl.add(x, 1.0), [0, 0])"
+BLOCKS = "for i in pl.spmd(2):\n    o = pl.assemble(o, pl.add(x, 1.0), [0, 0])"
+TURNS = "for i in pl.range(2):\n    o = pl.assemble(o, pl.add(x, 1.0), [0, 0])"
+PAIR = "a, b = pl.add(x, 1.0), pl.add(x, 2.0)\no = pl.assemble(o, a, [0, 0])"
+
+
+@pytest.mark.parametrize(("body", "plain"), [(LANES, False), (BLOCKS, True), (TURNS, False), (PAIR, False)])
+def test_names_that_the_syntax_asks_for_may_be_unused(body: str, plain: bool) -> None:
+    text = program("x: [16, 64] FP32\no: [16, 64] FP32 Out", body, plain=plain)
+    check = DiagnosticCheckSet([DiagnosticCheck.UnusedVariable])
+    assert not DiagnosticCheckRegistry.run_checks(check, DiagnosticPhase.PRE_PIPELINE, parse(text))
+    seen = text.replace("o = pl.assemble", "left = pl.tile.get_block_idx()\n            o = pl.assemble")
+    if not plain and "for" not in body:
+        found = DiagnosticCheckRegistry.run_checks(check, DiagnosticPhase.PRE_PIPELINE, parse(seen))
+        assert [d.message for d in found] == ["variable 'left' is assigned and never read"]

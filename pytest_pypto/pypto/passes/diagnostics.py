@@ -14,6 +14,7 @@ from ..ir.enums import MemorySpace, is_incore_type
 from ..ir.program import Function, Program
 from ..ir.types import TileType
 from ..ir.visitor import exprs_of, uses_of, walk_stmts
+from ._util import is_call
 from .diagnostic_types import (
     Diagnostic,
     DiagnosticCheck,
@@ -45,14 +46,32 @@ def _warning(rule: str, message: str, stmt: s.Stmt) -> Diagnostic:
 
 
 def unused_variable(program: Program) -> Iterator[Diagnostic]:
-    """Assigned and never read; names that begin with an underscore are exempt."""
+    """Assigned and never read.
+
+    Exempt are names that begin with an underscore, and those that the syntax asks for: the variable of a loop over
+    lanes or blocks, and the names of an unpacked tuple.
+    """
     for func in program.functions.values():
         used = {v.name_hint for v in _read_vars(func)}
+        given = {id(x) for x in walk_stmts(func.body) for x in _given(x)}
         for stmt in walk_stmts(func.body):
-            if isinstance(stmt, s.AssignStmt):
+            if isinstance(stmt, s.AssignStmt) and id(stmt) not in given:
                 name = stmt.var.name_hint
                 if name not in used and not name.startswith("_"):
                     yield _warning("UnusedVariableCheck", f"variable '{name}' is assigned and never read", stmt)
+
+
+def _given(stmt: s.Stmt) -> Iterator[s.Stmt]:
+    """Assignments at this statement that its syntax makes."""
+    if isinstance(stmt, (s.SplitAivScopeStmt, s.SpmdScopeStmt)):
+        for first in s.stmts_of(stmt.body)[:1]:
+            inner = s.stmts_of(first.body)[:1] if isinstance(first, s.InCoreScopeStmt) else (first,)
+            yield from (x for x in inner if isinstance(x, s.AssignStmt) and is_call(x.value, *_INDICES))
+    elif isinstance(stmt, s.AssignStmt) and isinstance(stmt.value, e.TupleGetItemExpr):
+        yield stmt
+
+
+_INDICES = ("tile.get_block_idx", "tile.get_subblock_idx")
 
 
 def unused_control_flow_result(program: Program) -> Iterator[Diagnostic]:
