@@ -168,7 +168,11 @@ def _meta(path: Path) -> dict[str, Any]:
         return {}
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as exc:
+    except json.JSONDecodeError as exc:
+        raise DeviceError(
+            f"damaged metadata: {exc.msg} in column {exc.colno}", file="compiled_meta.json", line=exc.lineno
+        ) from None
+    except (OSError, ValueError, RecursionError) as exc:
         raise DeviceError(f"damaged metadata: {exc}", file="compiled_meta.json") from None
     if not isinstance(data, dict):
         raise DeviceError("damaged metadata: expected an object", file="compiled_meta.json")

@@ -24,6 +24,7 @@ from .host.program import HostProgram, read_host
 from .host.scalars import converted
 from .host.session import Session
 from .host.values import HostTensor, storage
+from .machine.bind import BindError
 from .machine.dtypes import Array
 from .machine.gm import GlobalBuffer
 from .result import DeviceResult
@@ -153,7 +154,8 @@ def bind(program: HostProgram, args: Sequence[Any], run: RunContext) -> list[Arg
     if len(args) != len(entry.params):
         names = ", ".join(p.name_hint.split("__ssa")[0] for p in entry.params)
         raise DeviceError(
-            f"{entry.name} takes {len(entry.params)} argument(s) ({names}), got {len(args)}", file=program.file
+            f"{entry.name} takes {len(entry.params)} argument(s) ({names}), got {len(args)}",
+            **program.place,
         )
     found = []
     extents: dict[Var, int] = {}
@@ -181,11 +183,14 @@ def _tensor(
     address: int,
 ) -> Argument:
     if not isinstance(given, np.ndarray):
-        raise DeviceError(f"argument {i} ({name!r}) must be an array, got {type(given).__name__}", file=program.file)
-    kind = storage(typ.dtype)
+        raise DeviceError(f"argument {i} ({name!r}) must be an array, got {type(given).__name__}", **program.place)
+    try:
+        kind = storage(typ.dtype)
+    except BindError as exc:
+        raise DeviceError(f"argument {i} ({name!r}): {exc}", **program.place) from None
     if given.dtype != kind:
         raise DeviceError(
-            f"argument {i} ({name!r}) holds {given.dtype.name}, the program takes {kind.name}", file=program.file
+            f"argument {i} ({name!r}) holds {given.dtype.name}, the program takes {kind.name}", **program.place
         )
     _check_shape(program, i, name, typ, given.shape, extents)
     flat = given.reshape(-1) if given.flags.c_contiguous else np.ascontiguousarray(given).reshape(-1)
@@ -210,18 +215,16 @@ def _check_shape(
             if isinstance(dim, Var) and extents.setdefault(dim, n) != n:
                 bad, text = True, f"{text} with {dim.name_hint} = {extents[dim]}"
     if bad:
-        raise DeviceError(
-            f"argument {i} ({name!r}) has shape {list(shape)}, the program takes {text}", file=program.file
-        )
+        raise DeviceError(f"argument {i} ({name!r}) has shape {list(shape)}, the program takes {text}", **program.place)
 
 
 def _scalar(program: HostProgram, i: int, name: str, typ: Any, given: Any) -> Argument:
     if isinstance(given, (np.generic, np.ndarray)) and np.ndim(given) == 0:
         given = given.item()
     if not isinstance(given, (int, float)) or not isinstance(typ, ScalarType):
-        raise DeviceError(f"argument {i} ({name!r}) must be a number, got {type(given).__name__}", file=program.file)
+        raise DeviceError(f"argument {i} ({name!r}) must be a number, got {type(given).__name__}", **program.place)
     if isinstance(given, float) and typ.dtype.is_int():
-        raise DeviceError(f"argument {i} ({name!r}) must be an integer, got {given!r}", file=program.file)
+        raise DeviceError(f"argument {i} ({name!r}) must be an integer, got {given!r}", **program.place)
     return Argument(given, None, converted(given, typ.dtype))
 
 

@@ -65,7 +65,7 @@ class DeviceSettings:
     ring_dep_pool: RingSize = 16384
     """Dependency entries of one ring."""
     while_limit: int = 10_000_000
-    """Iterations after which a `while` loop is taken for endless."""
+    """Rounds of all loops of one core in one task, or of one host function, after which they are taken for endless."""
     max_findings: int = 200
     """Findings kept; further ones are only counted."""
     dfx: DfxSettings = field(default_factory=DfxSettings)

@@ -14,7 +14,8 @@ from ..machine.memory import CoreMemory
 from ..text.nodes import Func, Module, Op
 from ..text.types import PtoType, PtrT, ScalarT, TileT
 from .emit import Emitter
-from .scan import PipeDecl, Scan, scan, walk
+from .scalars import is_whole_type
+from .scan import PipeDecl, Scan, check_types, scan, walk
 from .values import Pointer, Scalar, SiteInfo, TileValue, Value
 
 SPECIAL = {
@@ -92,6 +93,7 @@ class Builder:
         self.block = 0
         self.peak: dict[str, int] = {}
         self.ready_pipes: set[int] = set()
+        check_types(func, self.file)
         self.scan: Scan = scan(func, self.file)
         self.mutated = {op.ins[0] for op in walk(func.body.ops) if op.name == "pto.set_validshape"}
         self.yields = variant.explore or any(n in self.scan.names for n in _YIELDING)
@@ -155,6 +157,24 @@ class Builder:
         if not isinstance(found, Scalar):
             self.fail(op, f"%{name} must be a number, it is {type(found).__name__} of type {found.type}")
         return found
+
+    def typed(self, op: Op, name: str, typ: PtoType) -> Scalar:
+        """`%name`, which must be a number of the type that the text states."""
+        found = self.scalar(op, name)
+        if found.type != typ:
+            self.fail(op, f"%{name} is used as {typ}, but has type {found.type}")
+        return found
+
+    def whole(self, op: Op, name: str) -> Scalar:
+        """`%name`, which must be a whole number: an extent, an offset, an index."""
+        found = self.scalar(op, name)
+        if not is_whole_type(found.type):
+            self.fail(op, f"%{name} must be a whole number, it has type {found.type}")
+        return found
+
+    def wholes(self, op: Op, group: str) -> tuple[Scalar, ...]:
+        """The operands of a named list, which must be whole numbers."""
+        return tuple(self.whole(op, name) for name in op.groups.get(group, ()))
 
     def tile(self, op: Op, name: str, typ: PtoType | None = None) -> TileValue:
         """`%name`, which must be a tile of the type that the text states."""

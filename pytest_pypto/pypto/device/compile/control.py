@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ..findings import DeviceError
 from ..machine.ops import TILE_OPS
 from ..text.nodes import Op
-from ..text.types import ArrayT, ScalarT
+from ..text.types import ArrayT, PtoType, ScalarT
 from . import globalops, handles, pipeops, scalars, tileops
 from .values import ArrayValue, Scalar
 
 if TYPE_CHECKING:
     from .builder import Builder
+
+_LOW = -(1 << 63)
 
 Handler = Callable[["Builder", Op], None]
 
@@ -49,7 +52,10 @@ def _constant(k: Builder, op: Op) -> None:
 
 
 def _arith(k: Builder, op: Op) -> None:
-    args = [k.scalar(op, n) for n in op.ins]
+    args = [k.typed(op, n, t) for n, t in zip(op.ins, op.types, strict=True)]
+    problem = scalars.misfit(op)
+    if problem is not None:
+        k.fail(op, problem)
     codes = [a.code for a in args]
     clamped = None
     if op.name == "arith.select":
@@ -76,7 +82,7 @@ def _folded(op: Op, args: list[Scalar]) -> int | None:
     known: dict[str, Callable[[int, int], int]] = {
         "arith.addi": lambda a, b: a + b,
         "arith.subi": lambda a, b: a - b,
-        "arith.muli": lambda a, b: a * b,
+        "arith.muli": lambda a, b: scalars.bounded(a * b),
         "arith.maxsi": max,
         "arith.minsi": min,
         "arith.divsi": scalars.quotient,
@@ -89,7 +95,9 @@ def _folded(op: Op, args: list[Scalar]) -> int | None:
 
 
 def _unrealized(k: Builder, op: Op) -> None:
-    arg = k.scalar(op, op.ins[0])
+    arg = k.typed(op, op.ins[0], op.types[0])
+    if not all(scalars.is_whole_type(t) for t in (op.types[0], op.out_types[0])):
+        k.fail(op, f"casts between whole numbers only, not from {op.types[0]} to {op.out_types[0]}")
     bits = scalars.width(op.out_types[0]) or 64
     unsigned = str(op.out_types[0]).startswith("u")
     if arg.constant:
@@ -99,25 +107,40 @@ def _unrealized(k: Builder, op: Op) -> None:
         k.assign(op, f"{k.emit.bind('f', scalars.wrapped)}({arg.code}, {bits}, {unsigned})", op.out_types[0])
 
 
-def _step(step: int) -> int:
-    if step <= 0:
-        raise ValueError(f"the step of a loop must be positive, got {step}")
-    return step
+class Rounds:
+    """The range of a loop; a loop that does not end within the limit of rounds is refused."""
+
+    def __init__(self, k: Builder, op: Op) -> None:
+        self.site, self.place = k.site(op).id, (k.file, op.line)
+
+    def __call__(self, ag: Any, low: int, high: int, step: int) -> range:
+        if step <= 0:
+            file, line = self.place
+            raise DeviceError(f"scf.for: the step of a loop must be positive, got {step}", file=file, line=line)
+        ag.rounds += max(-(-(high - low) // step), 0)
+        if ag.rounds > ag.while_limit:
+            ag.endless(self.site)
+        return range(low, high, step)
 
 
 def _for(k: Builder, op: Op) -> None:
-    low, high, step = (k.scalar(op, n) for n in op.ins)
-    if step.constant and step.value <= 0:
-        k.fail(op, f"the step of a loop must be positive, got {step.value}")
-    by = step.code if step.constant else f"{k.emit.bind('f', _step)}({step.code})"
-    carried = [k.emit.name() for _ in op.results]
-    for var, name in zip(carried, op.groups["init"], strict=True):
-        k.emit.line(f"{var} = {k.scalar(op, name).code}")
+    low, high, step = (k.whole(op, n) for n in op.ins)
+    if not low.type == high.type == step.type:
+        k.fail(op, f"the bounds and the step have different types: {low.type}, {high.type}, {step.type}")
+    carried = _initial(k, op)
     var = k.emit.name("i")
-    k.emit.line(f"for {var} in range({low.code}, {high.code}, {by}):")
+    k.emit.line(f"for {var} in {k.emit.bind('r', Rounds(k, op))}(ag, {low.code}, {high.code}, {step.code}):")
     with k.emit.indented():
         _scoped(k, op, 0, [(op.groups["var"][0], var, low.type), *_args(op, carried)], carried)
     _results(k, op, carried)
+
+
+def _initial(k: Builder, op: Op) -> list[str]:
+    """Emit the first values of what a loop carries; gives the variables."""
+    carried = [k.emit.name() for _ in op.results]
+    for var, name, typ in zip(carried, op.groups["init"], op.out_types, strict=True):
+        k.emit.line(f"{var} = {k.typed(op, name, typ).code}")
+    return carried
 
 
 def _args(op: Op, carried: list[str]) -> list[tuple[str, str, Any]]:
@@ -135,16 +158,18 @@ def _scoped(k: Builder, op: Op, region: int, names: list[tuple[str, str, Any]], 
         k.fail(op, "a body that carries values must end with scf.yield")
     block(k, body[:-1] if last is not None else body)
     if last is not None:
-        _assign_yield(k, last, targets)
+        _assign_yield(k, last, targets, op.out_types)
     k.env = saved
 
 
-def _assign_yield(k: Builder, op: Op, targets: list[str]) -> None:
+def _assign_yield(k: Builder, op: Op, targets: list[str], types: list[PtoType]) -> None:
     if len(op.ins) != len(targets):
         k.fail(op, f"hands on {len(op.ins)} value(s), the surrounding statement takes {len(targets)}")
     if targets:
-        values = ", ".join(k.scalar(op, n).code for n in op.ins)
+        values = ", ".join(k.typed(op, n, t).code for n, t in zip(op.ins, types, strict=True))
         k.emit.line(f"{', '.join(targets)} = {values}")
+        for var in (v for v, t in zip(targets, types, strict=True) if t == ScalarT("index")):
+            k.emit.line(f"if not {_LOW} <= {var} < {-_LOW}: {var} = {k.emit.bind('f', scalars.bounded)}({var})")
 
 
 def _results(k: Builder, op: Op, carried: list[str]) -> None:
@@ -155,7 +180,7 @@ def _results(k: Builder, op: Op, carried: list[str]) -> None:
 
 
 def _if(k: Builder, op: Op) -> None:
-    condition = k.scalar(op, op.ins[0])
+    condition = k.typed(op, op.ins[0], ScalarT("i1"))
     targets = [k.emit.name() for _ in op.results]
     k.emit.line(f"if {condition.code}:")
     with k.emit.indented():
@@ -169,17 +194,13 @@ def _if(k: Builder, op: Op) -> None:
 
 
 def _while(k: Builder, op: Op) -> None:
-    carried = [k.emit.name() for _ in op.results]
-    for var, name in zip(carried, op.groups["init"], strict=True):
-        k.emit.line(f"{var} = {k.scalar(op, name).code}")
+    carried = _initial(k, op)
     results = [k.emit.name() for _ in op.results]
-    rounds = k.emit.name("w")
     info = k.site(op)
-    k.emit.line(f"{rounds} = 0")
     k.emit.line("while True:")
     with k.emit.indented():
-        k.emit.line(f"{rounds} += 1")
-        k.emit.line(f"if {rounds} > ag.while_limit: ag.endless({info.id})")
+        k.emit.line("ag.rounds += 1")
+        k.emit.line(f"if ag.rounds > ag.while_limit: ag.endless({info.id})")
         saved = dict(k.env)
         for name, var, typ in _args(op, carried):
             k.define(op, name, Scalar(var, typ))
@@ -188,12 +209,12 @@ def _while(k: Builder, op: Op) -> None:
             k.fail(op, "the first region must end with scf.condition")
         block(k, before[:-1])
         last = before[-1]
-        values = [k.scalar(last, n).code for n in last.ins]
-        if len(values) != len(results):
-            k.fail(last, f"hands on {len(values)} value(s), the loop carries {len(results)}")
+        if len(last.ins) != len(results):
+            k.fail(last, f"hands on {len(last.ins)} value(s), the loop carries {len(results)}")
+        values = [k.typed(last, n, t).code for n, t in zip(last.ins, op.out_types, strict=True)]
         if results:
             k.emit.line(f"{', '.join(results)} = {', '.join(values)}")
-        k.emit.line(f"if not {k.scalar(last, last.groups['condition'][0]).code}: break")
+        k.emit.line(f"if not {k.typed(last, last.groups['condition'][0], ScalarT('i1')).code}: break")
         k.env = saved
         names = [(n, v, t) for (n, t), v in zip(op.regions[1].args, results, strict=True)]
         _scoped(k, op, 1, names, carried)
@@ -222,13 +243,20 @@ def _array_of(k: Builder, op: Op, name: str) -> ArrayValue:
     found = k.lookup(op, name)
     if not isinstance(found, ArrayValue):
         k.fail(op, f"%{name} is no local array")
+    if found.type != op.types[0]:
+        k.fail(op, f"%{name} is used as {op.types[0]}, but has type {found.type}")
     return found
+
+
+def _element(array: ArrayValue) -> ScalarT:
+    assert isinstance(array.type, ArrayT)
+    return ScalarT(array.type.dtype)
 
 
 def _array_index(k: Builder, op: Op, array: ArrayValue) -> str:
     from ..findings import FindingKind
 
-    index = k.scalar(op, op.groups["index"][0]).code
+    index = k.whole(op, op.groups["index"][0]).code
     assert isinstance(array.type, ArrayT)
     k.emit.line(f"if not 0 <= {index} < {array.type.count}:")
     with k.emit.indented():
@@ -243,12 +271,14 @@ def _array_index(k: Builder, op: Op, array: ArrayValue) -> str:
 
 def _array_set(k: Builder, op: Op) -> None:
     array = _array_of(k, op, op.ins[0])
-    value = k.scalar(op, op.ins[1]).code
+    value = k.typed(op, op.ins[1], _element(array)).code
     k.emit.line(f"{array.code}[{_array_index(k, op, array)}] = {value}")
 
 
 def _array_get(k: Builder, op: Op) -> None:
     array = _array_of(k, op, op.ins[0])
+    if op.out_types[0] != _element(array):
+        k.fail(op, f"gives {_element(array)}, not {op.out_types[0]}")
     k.assign(op, f"{array.code}[{_array_index(k, op, array)}]", op.out_types[0])
 
 

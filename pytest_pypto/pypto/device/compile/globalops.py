@@ -14,7 +14,7 @@ from ..machine.gm import GmArg, GmView, view_of
 from ..machine.numbers import scalar_of
 from ..measure.cost import Cost
 from ..text.nodes import Op
-from ..text.types import PartT, PtrT, ViewT, itemsize
+from ..text.types import PartT, PtoType, PtrT, ScalarT, ViewT, itemsize
 from . import transfers
 from .handles import teller
 from .tileops import emit_transition
@@ -39,8 +39,8 @@ def _tensor_view(k: Builder, op: Op) -> None:
     if typ.dtype != source.type.dtype:
         k.fail(op, f"%{op.ins[0]} points at {source.type.dtype}, the view is of {typ.dtype}")
     dtype = numpy_type(typ.dtype)
-    shape = [k.scalar(op, n).code for n in op.groups["shape"]]
-    strides = [k.scalar(op, n).code for n in op.groups["strides"]]
+    shape = [s.code for s in k.wholes(op, "shape")]
+    strides = [s.code for s in k.wholes(op, "strides")]
     var = k.emit.name("w")
 
     def make(arg: GmArg, extents: tuple[int, ...], steps: tuple[int, ...]) -> GmView:
@@ -72,8 +72,8 @@ def _partition(k: Builder, op: Op) -> None:
     if not isinstance(view, TensorView):
         k.fail(op, f"%{op.ins[0]} is no tensor view")
     assert isinstance(typ, PartT)
-    offsets = tuple(k.scalar(op, n) for n in op.groups["offsets"])
-    sizes = tuple(k.scalar(op, n) for n in op.groups["sizes"])
+    offsets = k.wholes(op, "offsets")
+    sizes = k.wholes(op, "sizes")
     for given, stated in zip(sizes, typ.shape, strict=True):
         if stated is not None and given.constant and given.value != stated:
             k.fail(op, f"the size {given.value} contradicts the type {typ}")
@@ -326,8 +326,18 @@ def _scalar_access(k: Builder, op: Op, arg: Pointer, write: bool) -> ScalarAcces
     return ScalarAccess(info.id, arg.type.dtype, teller(k, op), k.variant.log, k.variant.explore)
 
 
+def _element_type(k: Builder, op: Op, arg: Pointer, stated: PtoType, scalar: PtoType) -> None:
+    """The stated pointer type must be the pointer's, and the number of its element type."""
+    assert isinstance(arg.type, PtrT)
+    if stated != arg.type:
+        k.fail(op, f"the pointer is used as {stated}, but has type {arg.type}")
+    if scalar != ScalarT(arg.type.dtype):
+        k.fail(op, f"an element of {arg.type} is no {scalar}")
+
+
 def _load_scalar(k: Builder, op: Op) -> None:
-    arg, index = pointer(k, op, op.ins[0]), k.scalar(op, op.groups["index"][0])
+    arg, index = pointer(k, op, op.ins[0]), k.whole(op, op.groups["index"][0])
+    _element_type(k, op, arg, op.types[0], op.out_types[0])
     access = _scalar_access(k, op, arg, False)
     call = k.emit.bind("lds", guarded_value(k, op, access.get))
     k.assign(op, f"{call}(ag, {arg.code}, {index.code})", op.out_types[0])
@@ -335,14 +345,17 @@ def _load_scalar(k: Builder, op: Op) -> None:
 
 def _store_scalar(k: Builder, op: Op) -> None:
     value, arg = k.scalar(op, op.ins[0]), pointer(k, op, op.ins[1])
-    index = k.scalar(op, op.groups["index"][0])
+    index = k.whole(op, op.groups["index"][0])
+    _element_type(k, op, arg, op.types[0], value.type)
     access = _scalar_access(k, op, arg, True)
     call = k.emit.bind("sts", guarded_value(k, op, access.set))
     k.emit.line(f"{call}(ag, {arg.code}, {index.code}, {value.code})")
 
 
 def _addptr(k: Builder, op: Op) -> None:
-    arg, offset = pointer(k, op, op.ins[0]), k.scalar(op, op.ins[1])
+    arg, offset = pointer(k, op, op.ins[0]), k.whole(op, op.ins[1])
+    if not op.types[0] == op.out_types[0] == arg.type:
+        k.fail(op, f"a pointer of type {arg.type} cannot be used as {op.types[0]} or become {op.out_types[0]}")
     var = k.emit.name("p")
     k.emit.line(f"{var} = {arg.code}.shifted({offset.code})")
     k.define(op, op.results[0], Pointer(var, arg.type))

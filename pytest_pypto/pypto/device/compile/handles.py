@@ -15,6 +15,9 @@ from .values import MultiValue, Scalar, TileValue
 if TYPE_CHECKING:
     from .builder import Builder
 
+_MOST_BYTES = 1 << 26
+"""Handles beyond the capacity get memory, so that the run goes on with the finding; up to this end."""
+
 Teller = Callable[[Any, FindingKind, str], None]
 
 
@@ -85,6 +88,21 @@ class Windows:
             raise BoundsError(str(exc)) from None
 
 
+class Slots:
+    """Tiles by address; another address is a fault."""
+
+    def __init__(self, tiles: dict[int, Tile], tell: Teller) -> None:
+        self.tiles, self.tell = tiles, tell
+
+    def __call__(self, ag: Any, address: int) -> Tile:
+        found = self.tiles.get(address)
+        if found is None:
+            known = ", ".join(map(str, sorted(self.tiles)))
+            self.tell(ag, FindingKind.OUT_OF_BOUNDS, f"the tile starts at byte {address}, which is no slot ({known})")
+            found = next(iter(self.tiles.values()))
+        return found
+
+
 def base_tile(k: Builder, op: Op, typ: TileT, addr: int, vr: int, vc: int) -> Tile:
     """A tile at a fixed address of the core.
 
@@ -101,6 +119,8 @@ def base_tile(k: Builder, op: Op, typ: TileT, addr: int, vr: int, vc: int) -> Ti
         message = (
             f"the tile takes bytes {addr}..{end - 1} of {typ.space}, which has {limit} on {k.memory.platform.name}"
         )
+        if end > _MOST_BYTES:
+            k.fail(op, message)
         k.report(op, FindingKind.OUT_OF_BOUNDS, message, space=typ.space, addresses=((addr, end),))
         memory = k.memory.grow(typ.space, end)
     if addr % _alignment(typ):
@@ -131,7 +151,7 @@ def tile_type(k: Builder, op: Op) -> TileT:
 def _alloc(k: Builder, op: Op) -> None:
     typ = tile_type(k, op)
     _, starts, _ = k.scan.storage[id(op)]
-    vr, vc = (k.scalar(op, op.groups[n][0]) for n in ("valid_row", "valid_col"))
+    vr, vc = (k.whole(op, op.groups[n][0]) for n in ("valid_row", "valid_col"))
     for addr in starts:
         _ring_check(k, op, typ, addr)
     if len(starts) > 1:
@@ -152,8 +172,8 @@ def _alloc(k: Builder, op: Op) -> None:
 def _alloc_slots(k: Builder, op: Op, typ: TileT, starts: tuple[int, ...], valid: tuple[Scalar, Scalar]) -> None:
     """A tile whose address is one of a few, chosen at run time (slots of a declared buffer)."""
     tiles = {a: base_tile(k, op, typ, a, typ.rows, typ.cols) for a in starts}
-    address = k.scalar(op, op.groups["addr"][0])
-    source = f"{k.emit.bind('slots', tiles)}[{address.code}]"
+    address = k.whole(op, op.groups["addr"][0])
+    source = f"{k.emit.bind('slots', Slots(tiles, teller(k, op)))}(ag, {address.code})"
     put(k, op, TileValue(typ, None, source), valid)
 
 
@@ -196,7 +216,7 @@ def _multi(k: Builder, op: Op) -> None:
     if not isinstance(typ, MultiT):
         k.fail(op, f"gives a multi_tile_buf, not {typ}")
     _, (addr, *_), _ = k.scan.storage[id(op)]
-    vr, vc = (k.scalar(op, op.groups[n][0]) for n in ("valid_row", "valid_col"))
+    vr, vc = (k.whole(op, op.groups[n][0]) for n in ("valid_row", "valid_col"))
     if not (vr.constant and vc.constant):
         k.fail(op, "the valid extents of a multi buffer must be constants")
     tiles = tuple(base_tile(k, op, typ.tile, addr + i * typ.tile.nbytes, vr.value, vc.value) for i in range(typ.count))
@@ -207,7 +227,7 @@ def _multi_get(k: Builder, op: Op) -> None:
     found = k.lookup(op, op.ins[0])
     if not isinstance(found, MultiValue):
         k.fail(op, f"%{op.ins[0]} is no multi buffer")
-    index = k.scalar(op, op.groups["index"][0])
+    index = k.whole(op, op.groups["index"][0])
     count = found.type.count
     if index.constant and 0 <= index.value < count:
         put(k, op, TileValue(found.type.tile, found.tiles[index.value]), None)
@@ -221,7 +241,7 @@ def _multi_get(k: Builder, op: Op) -> None:
 def _subview(k: Builder, op: Op) -> None:
     typ = tile_type(k, op)
     parent = k.tile(op, op.ins[0], op.types[0])
-    row, col = (k.scalar(op, n) for n in op.groups["offsets"])
+    row, col = k.wholes(op, "offsets")
     vr, vc = _window_valid(k, op, typ)
     fixed = all(isinstance(v, int) or v.constant for v in (vr, vc)) and row.constant and col.constant
     number = [v if isinstance(v, int) else v.value for v in (vr, vc)]
@@ -241,9 +261,7 @@ def _subview(k: Builder, op: Op) -> None:
 def _window_valid(k: Builder, op: Op, typ: TileT) -> tuple[int | Scalar, int | Scalar]:
     given = op.groups.get("valid")
     if given is not None:
-        if len(given) != 2:
-            k.fail(op, "valid takes two extents")
-        return k.scalar(op, given[0]), k.scalar(op, given[1])
+        return k.whole(op, given[0]), k.whole(op, given[1])
     return (
         typ.rows if typ.v_row is None else typ.v_row,
         typ.cols if typ.v_col is None else typ.v_col,
@@ -290,7 +308,7 @@ def _treshape(k: Builder, op: Op) -> None:
 
 def _set_valid(k: Builder, op: Op) -> None:
     tile = k.tile(op, op.ins[0], op.types[0])
-    vr, vc = k.scalar(op, op.ins[1]), k.scalar(op, op.ins[2])
+    vr, vc = k.whole(op, op.ins[1]), k.whole(op, op.ins[2])
     retag = k.emit.bind("retag", Retagger(teller(k, op)))
     assert tile.code is not None  # targets of set_validshape are run-time handles
     k.emit.line(f"{tile.code} = {retag}(ag, {tile.code}, {vr.code}, {vc.code})")

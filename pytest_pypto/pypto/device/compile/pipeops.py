@@ -213,10 +213,8 @@ def _pop(k: Builder, op: Op) -> None:
         k.fail(op, f"a pop gives a tile in {'vec' if way == 'c2v' else 'mat'}, not in {typ.loc}")
     slots = [base_tile(k, op, typ, decl.bases[way] + i * decl.slot_size, typ.rows, typ.cols) for i in range(decl.local)]
     info = k.site(op, "pipe")
-    valid = [k.scalar(op, n) for n in op.groups.get("valid", [])]
+    valid = k.wholes(op, "valid")
     codes = [v.code for v in valid] or [str(typ.rows), str(typ.cols)]
-    if len(codes) != 2:
-        k.fail(op, "a pop takes two valid extents or none")
     _wait(k, ring, info.id, "pop")
     cells = "cells" if k.shadow is not None else "None"
     call = k.emit.bind("pop", Popper(k, op, info.id, slots, way))

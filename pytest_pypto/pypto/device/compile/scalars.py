@@ -11,7 +11,7 @@ import numpy as np
 
 from ..machine.dtypes import numpy_type
 from ..text.nodes import Op
-from ..text.types import PtoType, ScalarT
+from ..text.types import PtoType, ScalarT, itemsize
 
 Number = int | float | bool
 
@@ -25,6 +25,66 @@ def width(typ: PtoType) -> int | None:
 def is_float_type(typ: PtoType) -> bool:
     """True for f32, f16, bf16, ..."""
     return isinstance(typ, ScalarT) and typ.dtype.startswith(("f", "bf"))
+
+
+def is_whole_type(typ: PtoType) -> bool:
+    """True for index and the sized integers; a truth value (i1) is no number."""
+    return typ == ScalarT("index") or (width(typ) or 0) > 1
+
+
+def misfit(op: Op) -> str | None:
+    """What is wrong with the types of a scalar operation, None when nothing is."""
+    name, types = op.name.rsplit(".", 1)[1], (*op.types, *op.out_types)
+    if not all(isinstance(t, ScalarT) for t in types):
+        return f"works on numbers, not on {' and '.join(sorted({str(t) for t in types}))}"
+    if name == "select":
+        return None
+    if name in _CASTS:
+        return _cast_misfit(name, op.types[0], op.out_types[0])
+    floats = name.endswith("f")
+    if all(is_float_type(t) == floats for t in op.types):
+        return None
+    return f"works on {'floating' if floats else 'integer'} operands, not on {op.types[0]}"
+
+
+_CASTS = {
+    "index_cast": ("integer", "integer"),
+    "index_castui": ("integer", "integer"),
+    "trunci": ("integer", "integer"),
+    "extsi": ("integer", "integer"),
+    "extui": ("integer", "integer"),
+    "sitofp": ("integer", "floating"),
+    "uitofp": ("integer", "floating"),
+    "fptosi": ("floating", "integer"),
+    "fptoui": ("floating", "integer"),
+    "extf": ("floating", "floating"),
+    "truncf": ("floating", "floating"),
+    "bitcast": (None, None),
+}
+"""Kinds of the operand and the result; None stands for any."""
+
+
+def _cast_misfit(name: str, src: PtoType, dst: PtoType) -> str | None:
+    for typ, kind, what in zip((src, dst), _CASTS[name], ("takes", "gives"), strict=True):
+        if kind is not None and is_float_type(typ) != (kind == "floating"):
+            return f"{what} a {kind} number, not {typ}"
+    a, b = _bits(src), _bits(dst)
+    if name.startswith("index_cast"):
+        return None if (a is None) != (b is None) else f"casts between index and a sized integer, not {src} to {dst}"
+    if name == "bitcast" and (a is None or a != b):
+        return f"needs two types of the same width, not {src} and {dst}"
+    if a is None or b is None:
+        return f"takes no index; cast {src} to {dst} with arith.index_cast"
+    if (name.startswith("ext") and a >= b) or (name.startswith("trunc") and a <= b):
+        return f"cannot turn {src} into {dst}"
+    return None
+
+
+def _bits(typ: PtoType) -> int | None:
+    """Bits of a number; None for index."""
+    if not isinstance(typ, ScalarT) or typ.dtype == "index":
+        return None
+    return 1 if typ.dtype == "i1" else 8 * itemsize(typ.dtype)
 
 
 def wrapped(value: int, bits: int, unsigned: bool) -> int:
@@ -92,6 +152,13 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "maxnumf": lambda a, b: b if a != a else a if b != b else max(a, b),
 }
 _WRAPS = frozenset(["addi", "subi", "muli", "shli"])
+_GROWS = frozenset(["muli", "shli"])
+"""Operations that double the digits of an index; the others make them longer by one."""
+
+
+def bounded(value: int) -> int:
+    """An index as a 64-bit number."""
+    return value if -(1 << 63) <= value < 1 << 63 else wrapped(value, 64, False)
 
 
 def shift(name: str, bits: int) -> Callable[[int, int], int]:
@@ -127,6 +194,8 @@ def binary(op: Op, bind: Callable[[str, Any], str], a: str, b: str) -> str:
         return f"{bind('f', rounded(typ.dtype))}({code})"
     if bits is not None and bits > 1 and name in _WRAPS and isinstance(typ, ScalarT):
         return f"{bind('f', wrapped)}({code}, {bits}, {typ.dtype.startswith('u')})"
+    if name in _GROWS and typ == ScalarT("index"):
+        return f"{bind('f', bounded)}({code})"
     return code
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ..findings import DeviceError
+from ..machine.dtypes import NUMPY
 from ..text.nodes import Func, Op
-from ..text.types import MultiT, TileT
+from ..text.types import MultiT, PtoType, TileT
 
 ALIGN = 32
 _MAX_SLOTS = 64
@@ -53,6 +54,26 @@ def walk(ops: list[Op]) -> Iterator[Op]:
         yield op
         for region in op.regions:
             yield from walk(region.ops)
+
+
+def check_types(func: Func, file: str) -> None:
+    """Refuse element types without storage (the 4-bit ones).
+
+    Raises:
+        DeviceError: with the line of the first one.
+    """
+    for line, typ in ((func.line, t) for _, t in func.params):
+        _check_type(typ, file, line)
+    for op in walk(func.body.ops):
+        for typ in (*op.types, *op.out_types):
+            _check_type(typ, file, op.line)
+
+
+def _check_type(typ: PtoType, file: str, line: int) -> None:
+    dtype = typ.tile.dtype if isinstance(typ, MultiT) else getattr(typ, "dtype", None)
+    if dtype is not None and dtype not in NUMPY:
+        message = f"the simulated device has no storage for element type {dtype}; it has {', '.join(NUMPY)}"
+        raise DeviceError(message, file=file, line=line)
 
 
 def scan(func: Func, file: str) -> Scan:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .builder import Builder
 
 _OFFSETS = ("textract", "tinsert")
+_WHOLE = frozenset(["textract", "tinsert", "tci", "ttri", "trandom", "tmrgsort"])
+"""Operations whose scalars are offsets, starts, counts or seeds."""
 _CUBE_PLACES = {"acc": ("acc",), "left": ("left",), "right": ("right",), "bias": ("bias", "mat")}
 
 
@@ -37,6 +39,9 @@ def tile_op(k: Builder, op: Op) -> None:
     if not outs or not all(isinstance(o, TileValue) for o in outs):
         k.fail(op, "the result must be a tile")
     check_places(k, op, name, spec, values, outs)
+    if name in _WHOLE:
+        for scalar in (n for n, v in zip(op.ins, values, strict=True) if isinstance(v, Scalar)):
+            k.whole(op, scalar)
     moving = [v for v in values if isinstance(v, Scalar) and not v.constant]
     dynamic_tiles = any(isinstance(v, TileValue) and v.tile is None for v in (*values, *outs))
     if dynamic_tiles or (name in _OFFSETS and moving):
@@ -308,7 +313,7 @@ def _element(k: Builder, op: Op, tile: TileValue) -> tuple[ElementAccess, str, s
 def get_value(k: Builder, op: Op) -> None:
     """`%v = pto.tgetval ins(%t, %flat) outs : T`"""
     tile = k.tile(op, op.ins[0], op.types[0])
-    flat = k.scalar(op, op.ins[1])
+    flat = k.whole(op, op.ins[1])
     access, source, cells = _element(k, op, tile)
     k.assign(op, f"{k.emit.bind('get', access.get)}(ag, {cells}, {source}, {flat.code})", op.out_types[0])
 
@@ -316,6 +321,6 @@ def get_value(k: Builder, op: Op) -> None:
 def set_value(k: Builder, op: Op) -> None:
     """`pto.tsetval ins(%flat, %v) outs(%t)`"""
     tile = k.tile(op, op.outs[0], op.out_types[0])
-    flat, value = k.scalar(op, op.ins[0]), k.scalar(op, op.ins[1])
+    flat, value = k.whole(op, op.ins[0]), k.scalar(op, op.ins[1])
     access, source, cells = _element(k, op, tile)
     k.emit.line(f"{k.emit.bind('set', access.set)}(ag, {cells}, {source}, {flat.code}, {value.code})")

@@ -146,6 +146,13 @@ class Stores:
         run(window)
 
 
+def window_text(verb: str, view: GmView, offsets: tuple[int, ...], sizes: tuple[int, ...]) -> str:
+    """Message for a window that leaves its tensor."""
+    spans = ", ".join(f"{o}:{o + n}" for o, n in zip(offsets, sizes, strict=True))
+    shape = "x".join(map(str, view.limits))
+    return f"the {verb} of [{spans}] leaves {view.root.name!r}, which has {shape} elements here"
+
+
 class BadWindow:
     """A window that leaves its tensor: report it, then transfer the part that lies inside."""
 
@@ -155,13 +162,7 @@ class BadWindow:
     def _inside(
         self, ag: Any, view: GmView, offsets: tuple[int, ...], sizes: tuple[int, ...]
     ) -> tuple[Array, tuple[slice, ...]]:
-        spans = ", ".join(f"{o}:{o + n}" for o, n in zip(offsets, sizes, strict=True))
-        shape = "x".join(map(str, view.limits))
-        self.tell(
-            ag,
-            FindingKind.OUT_OF_BOUNDS,
-            f"the {self.verb} of [{spans}] leaves {view.root.name!r}, which has {shape} elements here",
-        )
+        self.tell(ag, FindingKind.OUT_OF_BOUNDS, window_text(self.verb, view, offsets, sizes))
         low = [max(o, 0) for o in offsets]
         high = [
             max(min(o + max(n, 0), limit), a) for o, n, limit, a in zip(offsets, sizes, view.limits, low, strict=True)
@@ -243,30 +244,37 @@ class IndexedLoad:
         picks = np.array(index.reader(index.vr, index.vc)()).astype(np.uint32).astype(np.int64)
         if cells is not None:
             self._note(ag, cells, index, out)
-        source = view.arr if self.rows else view.arr.reshape(-1)
+        source = view.arr.reshape(-1, view.limits[-1]) if self.rows and view.arr.size else view.arr.reshape(-1)
         at, zero = self._resolve(ag, picks.reshape(-1) if self.rows else picks, source.shape[0])
         for i in np.unique(at[~zero]) if self.log else ():
-            where, size = (
-                ((int(i), 0), (1, view.n1)) if self.rows and len(view.limits) == 2 else self._spot(view, int(i))
-            )
+            where, size = self._spot(view, int(i))
             ag.trace.append((self.site, view, where, size))
             if view.marks is not None:
                 ag.watch_load(self.site, view, where, size)
-        values = source[at]
-        values[zero] = 0
+        if len(source):
+            values = source[at]
+            values[zero] = 0
+        else:
+            values = np.zeros((at.shape[0], out.vc), source.dtype)
         rows, cols = min(values.shape[0], out.vr), min(values.shape[1], out.vc)
-        out.writer(rows, cols)(values[:rows, :cols])
+        out.writer(rows, cols)(converter(source.dtype, out.dtype)(values[:rows, :cols]))
         ag.moved(self.site, rows * cols)
 
     def _spot(self, view: GmView, i: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        where = tuple(int(x) for x in np.unravel_index(i, view.arr.shape))
-        return where, (1,) * len(where)
+        """Offsets and sizes of row or element number `i`."""
+        shape = view.limits[:-1] if self.rows else view.limits
+        where = tuple(int(x) for x in np.unravel_index(i, shape)) if shape else ()
+        ones = (1,) * len(where)
+        return ((*where, 0), (*ones, view.limits[-1])) if self.rows else (where, ones)
 
     def _resolve(self, ag: Any, at: Array, limit: int) -> tuple[Array, Array]:
         bad = at >= limit
         zero = np.zeros(at.shape, np.bool_)
         if not bad.any():
             return at, zero
+        if not limit:
+            self.tell(ag, FindingKind.OUT_OF_BOUNDS, f"index {int(at[bad][0])} leaves a tensor without elements")
+            return np.zeros_like(at), bad
         if self.outside == "wrap":
             return at % limit, zero
         if self.outside == "clamp":
@@ -306,9 +314,10 @@ class IndexedStore:
                 parts = [Part(t, src.vr, src.vc) for t in (src, index)]
                 self.known[key] = self.shadow.transition(self.site, reads=parts)
             self.known[key].apply(cells, ag)
+        offsets, sizes = self._window(ag, view, offsets, sizes)
         window = view.arr[tuple(slice(o, o + n) for o, n in zip(offsets, sizes, strict=True))]
         at = np.array(index.reader(src.vr, src.vc)()).astype(np.int64).reshape(-1)
-        values = np.array(src.reader(src.vr, src.vc)()).reshape(-1)
+        values = converter(src.dtype, window.dtype)(np.array(src.reader(src.vr, src.vc)())).reshape(-1)
         inside = (at >= 0) & (at < window.size)
         if not inside.all():
             self.tell(ag, FindingKind.OUT_OF_BOUNDS, f"index {int(at[~inside][0])} leaves {window.size} elements")
@@ -323,3 +332,11 @@ class IndexedStore:
                 if view.guard:
                     ag.watch_store(self.site, view)
         ag.moved(self.site, int(inside.sum()))
+
+    def _window(self, ag: Any, view: GmView, offsets: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
+        """Offsets and sizes of the window; one that leaves its tensor is reported and cut."""
+        low = tuple(min(max(o, 0), n) for o, n in zip(offsets, view.limits, strict=True))
+        kept = tuple(max(min(o + s, n) - a, 0) for o, s, n, a in zip(offsets, sizes, view.limits, low, strict=True))
+        if low != offsets or kept != sizes:
+            self.tell(ag, FindingKind.OUT_OF_BOUNDS, window_text("scatter", view, offsets, sizes))
+        return low, kept

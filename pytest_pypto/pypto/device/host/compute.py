@@ -34,6 +34,8 @@ def _operand(it: Interpreter, x: Any, kind: DType) -> Any:
     if isinstance(value, HostTensor):
         it.session.wait_for(value.arg)
         return converter(value.root.dtype, work)(np.array(value.array()))
+    if not isinstance(value, (int, float)):
+        it.fail(f"expected a tensor or a number, got {type(value).__name__}")
     return np.asarray(scalar_of(value, kind)).astype(work)[()]
 
 
@@ -132,21 +134,21 @@ def _fresh_start(it: Interpreter, x: Call) -> bool:
 
 def _full(it: Interpreter, x: Call) -> Any:
     kind = _kind(it, x)
-    return _result(it, x, np.full(it.ints(x.args[0]), scalar_of(it.value(x.args[1]), kind)), kind)
+    return _result(it, x, np.full(it.ints(x.args[0]), scalar_of(it.number(x.args[1]), kind)), kind)
 
 
 def _ci(it: Interpreter, x: Call) -> Any:
     kind = _kind(it, x)
     shape = next(it.ints(a) for a in x.args if isinstance(a, MakeTuple))
-    start = next(it.value(a) for a in x.args if not isinstance(a, MakeTuple))
+    start = next(it.whole(a) for a in x.args if not isinstance(a, MakeTuple))
     step = -1 if x.kwargs.get("descending") else 1
-    return _result(it, x, (int(start) + step * np.arange(shape[-1])).reshape(shape).astype(kind), kind)
+    return _result(it, x, (start + step * np.arange(shape[-1])).reshape(shape).astype(kind), kind)
 
 
 def _expands(it: Interpreter, x: Call) -> Any:
     kind = _kind(it, x)
     shape = it.tensor(x.args[0]).shape
-    return _result(it, x, np.full(shape, scalar_of(it.value(x.args[1]), kind)), kind)
+    return _result(it, x, np.full(shape, scalar_of(it.number(x.args[1]), kind)), kind)
 
 
 def _repeat(it: Interpreter, x: Call) -> Any:

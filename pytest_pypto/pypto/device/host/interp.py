@@ -11,6 +11,7 @@ from ...ir.enums import ArgDirection, FunctionType, ParamDirection
 from ...ir.program import Function
 from ...ir.types import ScalarType, TensorType
 from ..findings import DeviceError, Site
+from ..machine.bind import BindError
 from .ops import HOST_OPS
 from .program import KERNELS, HostProgram
 from .scalars import converted, evaluate
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from .session import Session
 
 Env = dict[e.Var, Any]
+_MOST_BLOCKS = 1 << 16
+_MOST_CALLS = 32
 _DEFAULT = {
     ParamDirection.In: ArgDirection.Input,
     ParamDirection.Out: ArgDirection.OutputExisting,
@@ -48,13 +51,17 @@ class Interpreter:
         self.symbols: dict[str, int] = {}
         self.func: Function = program.entry
         self.node: Any = None
+        self.rounds = self.depth = 0
 
     # ---- functions
 
     def call(self, func: Function, args: Sequence[Any]) -> Any:
         """Run a host function: None, one value, or a list of values."""
+        if self.depth >= _MOST_CALLS:
+            self.fail(f"calls of host functions are nested deeper than {_MOST_CALLS}; does {func.name} call itself?")
         saved = self.env, self.func
         self.env, self.func = {}, func
+        self.depth += 1
         if len(args) != len(func.params):
             self.fail(f"{func.name} takes {len(func.params)} argument(s), the call has {len(args)}")
         for param, value in zip(func.params, args, strict=True):
@@ -74,6 +81,7 @@ class Interpreter:
                 self.session.rings.close()
         finally:
             self.env, self.func = saved
+            self.depth -= 1
         return None if not values else values[0] if len(values) == 1 else values
 
     def _bind_symbols(self, param: e.Var, value: Any) -> None:
@@ -88,9 +96,8 @@ class Interpreter:
 
     def fail(self, message: str) -> NoReturn:
         """Refuse the host program at the current node."""
-        span = getattr(self.node, "span", None)
-        place = f" (source {span})" if span is not None and span.is_valid() else ""
-        raise DeviceError(f"host function {self.func.name}: {message}{place}", file=self.program.file)
+        line = self.site(self.node).line or self.site(self.func).line
+        raise DeviceError(f"host function {self.func.name}: {message}", file=self.program.file, line=line or None)
 
     def site(self, node: Any, op: str = "") -> Site:
         """The place of a node of the host program."""
@@ -105,6 +112,8 @@ class Interpreter:
     def run(self, stmt: s.Stmt) -> None:
         """Execute one statement."""
         handler = _STATEMENTS.get(type(stmt))
+        if not isinstance(stmt, s.SeqStmts):
+            self.node = stmt
         if handler is None:
             self.fail(f"the device cannot execute a {type(stmt).__name__} on the host")
         handler(self, stmt)
@@ -144,9 +153,10 @@ class Interpreter:
             self.env[name] = value
 
     def _for(self, stmt: s.ForStmt) -> None:
-        start, stop, step = (int(self.value(x)) for x in (stmt.start, stmt.stop, stmt.step))
+        start, stop, step = (self.whole(x) for x in (stmt.start, stmt.stop, stmt.step))
         if step == 0:
             self.fail("the step of a loop is 0")
+        self._count(max(-(-(stop - start) // step), 0))
         carried = [self.value(a.initValue) for a in stmt.iter_args]
         for i in range(start, stop, step):
             self.env[stmt.loop_var] = i
@@ -154,6 +164,13 @@ class Interpreter:
             if done:
                 break
         self._give(stmt.return_vars, carried)
+
+    def _count(self, rounds: int) -> None:
+        """Count rounds of loops; too many are taken for endless."""
+        self.rounds += rounds
+        limit = self.session.run.settings.while_limit
+        if self.rounds > limit:
+            self.fail(f"a loop has made {limit} rounds and does not end; raise while_limit if it should")
 
     def _round(self, names: Sequence[e.IterArg], body: s.Stmt, carried: list[Any]) -> tuple[bool, list[Any]]:
         self._give(names, carried)
@@ -165,14 +182,11 @@ class Interpreter:
 
     def _while(self, stmt: s.WhileStmt) -> None:
         carried = [self.value(a.initValue) for a in stmt.iter_args]
-        rounds, limit = 0, self.session.run.settings.while_limit
         while True:
             self._give(stmt.iter_args, carried)
             if not self.value(stmt.condition):
                 break
-            rounds += 1
-            if rounds > limit:
-                self.fail(f"a while loop has made {limit} rounds and does not end; raise while_limit if it should")
+            self._count(1)
             done, carried = self._round(stmt.iter_args, stmt.body, carried)
             if done:
                 break
@@ -206,7 +220,10 @@ class Interpreter:
             return tuple(self.value(v) for v in x.elements)
         if isinstance(x, e.TupleGetItemExpr):
             return self._item(x)
-        return evaluate(x, self.value)
+        try:
+            return evaluate(x, self.value)
+        except BindError as exc:
+            self.fail(str(exc))
 
     def _variable(self, x: e.Var) -> Any:
         if x in self.env:
@@ -232,7 +249,12 @@ class Interpreter:
                 f"the host cannot compute {x.op.name}; put it into a device region (pl.at) or use one of "
                 f"{', '.join(sorted(HOST_OPS))}"
             )
-        return handler(self, x)
+        try:
+            return handler(self, x)
+        except (BindError, ValueError, IndexError, OverflowError, MemoryError) as exc:
+            # numpy refuses what only the extents and numbers of this run show: shapes that do not broadcast, sizes
+            self.node = x
+            self.fail(f"{x.op.name}: {exc}")
 
     def _call_function(self, x: e.Call, args: list[Any]) -> Any:
         func = self.program.functions.get(x.op.name)
@@ -283,9 +305,9 @@ class Interpreter:
     def _blocks(self, given: Any) -> int | None:
         if given is None:
             return None
-        blocks = int(self.value(given)) if isinstance(given, e.Expr) else int(given)
-        if blocks < 1:
-            self.fail(f"core_num must be at least 1, got {blocks}")
+        blocks = self.whole(given) if isinstance(given, e.Expr) else int(given)
+        if not 1 <= blocks <= _MOST_BLOCKS:
+            self.fail(f"core_num must be 1..{_MOST_BLOCKS}, got {blocks}")
         return blocks
 
     def _launch(self, func: Function, x: Any, args: list[Any], blocks: int | None, deps: list[int]) -> tuple[Any, int]:
@@ -308,12 +330,36 @@ class Interpreter:
     def ints(self, x: e.Expr) -> tuple[int, ...]:
         """The value of a shape or offset operand."""
         found = self.value(x)
-        return tuple(int(v) for v in (found if isinstance(found, (tuple, list)) else (found,)))
+        return tuple(self._whole(v) for v in (found if isinstance(found, (tuple, list)) else (found,)))
+
+    def number(self, x: e.Expr) -> int | float | bool:
+        """The value of an operand that must be a number."""
+        found = self.value(x)
+        if not isinstance(found, (int, float)):
+            self.fail(f"expected a number, got {type(found).__name__}")
+        return found
+
+    def whole(self, x: e.Expr) -> int:
+        """The value of an operand that must be a whole number."""
+        return self._whole(self.value(x))
+
+    def _whole(self, found: Any) -> int:
+        if isinstance(found, float) and found.is_integer():
+            return int(found)
+        if not isinstance(found, int):
+            self.fail(f"expected a whole number, got {found if isinstance(found, float) else type(found).__name__}")
+        return int(found)
 
 
 def argument(value: Any, param: e.Var) -> Any:
-    """A scalar argument as its parameter's type."""
+    """A scalar argument as its parameter's type.
+
+    Raises:
+        BindError: it is no number.
+    """
     if isinstance(param.type, ScalarType) and not isinstance(value, TaskId):
+        if not isinstance(value, (int, float)):
+            raise BindError(f"argument {param.name_hint!r} must be a number, got {type(value).__name__}")
         return converted(value, param.type.dtype)
     return value
 

@@ -12,6 +12,7 @@ from ...ir.program import Function
 from ...ir.stmt import AssignStmt, EvalStmt
 from ...ir.types import TensorType
 from ...ir.visitor import walk_stmts
+from ..machine.bind import BindError
 from ..mixed.task import Launch
 from .graph import Task
 from .program import KERNELS, KernelShape, result_params
@@ -19,6 +20,9 @@ from .values import HostTensor
 
 if TYPE_CHECKING:
     from .interp import Interpreter
+
+
+_MOST_CALLS = 8
 
 
 @dataclass
@@ -29,10 +33,14 @@ class Member:
     args: list[Any]
 
 
-def members(it: Interpreter, func: Function, args: Sequence[Any]) -> list[Member]:
+def members(it: Interpreter, func: Function, args: Sequence[Any], depth: int = 0) -> list[Member]:
     """The kernels that a call of `func` runs: itself, or what the body of a group or SPMD function calls."""
     if func.func_type in KERNELS:
         return [Member(func, list(args))]
+    if len(args) != len(func.params):
+        it.fail(f"{func.name} takes {len(func.params)} argument(s), the call has {len(args)}")
+    if depth >= _MOST_CALLS:
+        it.fail(f"groups are nested deeper than {_MOST_CALLS}; does {func.name} call itself?")
     values = dict(zip(func.params, args, strict=True))
     found: list[Member] = []
     for stmt in walk_stmts(func.body):
@@ -41,7 +49,7 @@ def members(it: Interpreter, func: Function, args: Sequence[Any]) -> list[Member
             inner = it.program.functions.get(call.op.name)
             if inner is None:
                 it.fail(f"{func.name} calls {call.op.name!r}, which the program does not define")
-            found += members(it, inner, [_inner_value(it, a, values) for a in call.args])
+            found += members(it, inner, [_inner_value(it, a, values) for a in call.args], depth + 1)
         if isinstance(stmt, AssignStmt) and isinstance(call, e.Call):
             values[stmt.var] = _result_value(it, call, values)
     return found or _by_name(it, func, args)
@@ -54,7 +62,10 @@ def _inner_value(it: Interpreter, x: e.Expr, values: dict[e.Var, Any]) -> Any:
         return values[x]
     from .scalars import evaluate
 
-    return evaluate(x, lambda y: _inner_value(it, y, values))
+    try:
+        return evaluate(x, lambda y: _inner_value(it, y, values))
+    except BindError as exc:
+        it.fail(str(exc))
 
 
 def _result_value(it: Interpreter, call: e.Call, values: dict[e.Var, Any]) -> Any:
@@ -92,6 +103,9 @@ def launch(
         if core in cores:
             it.fail(f"{func.name} runs two {core} kernels, {cores[core].func.name} and {part.func.name}, in one task")
         cores[core] = part
+        if part.func.name not in session.artifact.kernels:
+            known = ", ".join(sorted(session.artifact.kernels)) or "none"
+            it.fail(f"launches kernel {part.func.name!r}, which no .pto file defines; defined are {known}")
     number = len(session.graph.tasks)
     site = it.site(node, func.name)
     made = Launch(
@@ -171,7 +185,10 @@ def _scalars(it: Interpreter, m: Member) -> list[Any]:
     from .interp import argument
 
     shape: KernelShape = it.program.shape(m.func.name)
-    found = [argument(m.args[i], m.func.params[i]) for i in shape.scalars]
+    try:
+        found = [argument(m.args[i], m.func.params[i]) for i in shape.scalars]
+    except BindError as exc:
+        it.fail(f"kernel {m.func.name}: {exc}")
     wanted = it.session.scalar_count(m.func.name)
     extra = wanted - len(found)
     if extra < 0 or (extra and extra > len(shape.symbols)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ from .values import INVALID, HostTensor, TaskId, storage
 if TYPE_CHECKING:
     from .interp import Interpreter
 
+_MOST_ELEMENTS = 1 << 20
+
 HostOp = Callable[["Interpreter", Call], Any]
 
 
@@ -29,12 +32,12 @@ def _create(it: Interpreter, x: Call) -> HostTensor:
     kind = storage(dtype)
     if any(n < 0 for n in shape):
         it.fail(f"a tensor cannot have the extents {shape}")
-    flat = np.zeros(int(np.prod(shape)), kind)
+    address = it.session.rings.allocate(it.site(x, "tensor.create"), math.prod(shape) * kind.itemsize)
+    flat = np.zeros(math.prod(shape), kind)
     init = x.kwargs.get("init_value")
     if init is not None:
-        flat[...] = scalar_of(init if isinstance(init, (int, float)) else it.value(init), kind)
+        flat[...] = scalar_of(init if isinstance(init, (int, float)) else it.number(init), kind)
     track = init is None and it.session.run.log
-    address = it.session.rings.allocate(it.site(x, "tensor.create"), flat.nbytes)
     root = GlobalBuffer(flat, name, "created", shape, track=track, address=address)
     root.manual_dep = bool(x.kwargs.get("manual_dep", False))
     it.session.created(root)
@@ -65,14 +68,20 @@ def _reshape(it: Interpreter, x: Call) -> HostTensor:
     t, shape = it.tensor(x.args[0]), it.ints(x.args[1])
     if not t.dense:
         it.fail("reshape of a tensor whose elements do not lie one after the other; copy it in a device region first")
-    if int(np.prod(shape)) != int(np.prod(t.shape)):
+    if math.prod(shape) != math.prod(t.shape):
         it.fail(f"reshape of {t.shape} to {shape} changes the number of elements")
     return t.part(0, shape, dense_strides(shape))
 
 
+def _axis(it: Interpreter, axis: int, rank: int) -> int:
+    if not -rank <= axis < rank:
+        it.fail(f"axis {axis} of a tensor of rank {rank}")
+    return axis % rank
+
+
 def _transpose(it: Interpreter, x: Call) -> HostTensor:
     t = it.tensor(x.args[0])
-    a, b = (int(it.value(v)) % len(t.shape) for v in x.args[1:3])
+    a, b = (_axis(it, it.whole(v), len(t.shape)) for v in x.args[1:3])
     order = list(range(len(t.shape)))
     order[a], order[b] = order[b], order[a]
     return t.part(0, tuple(t.shape[i] for i in order), tuple(t.arg.strides[i] for i in order))
@@ -107,7 +116,7 @@ def _reinterpret(it: Interpreter, x: Call) -> HostTensor:
     shape = (
         it.ints(x.args[1]) if len(x.args) > 1 else (*t.shape[:-1], t.shape[-1] * t.root.dtype.itemsize // kind.itemsize)
     )
-    if int(np.prod(shape)) * kind.itemsize != bytes_.size:
+    if math.prod(shape) * kind.itemsize != bytes_.size:
         it.fail(f"reinterpret_view of {bytes_.size} bytes as {shape} of {kind.itemsize} bytes each")
     root = GlobalBuffer(bytes_.view(kind), f"{t.root.name} (reinterpreted)", t.root.role, shape)
     return HostTensor(root.whole(), x.type.dtype, t.task)
@@ -127,7 +136,7 @@ def _read(it: Interpreter, x: Call) -> Any:
 
 
 def _write(it: Interpreter, x: Call) -> HostTensor:
-    t, at, value = it.tensor(x.args[0]), it.ints(x.args[1]), it.value(x.args[2])
+    t, at, value = it.tensor(x.args[0]), it.ints(x.args[1]), it.number(x.args[2])
     _inside(it, t, at)
     start = t.arg.offset + sum(i * s for i, s in zip(at, t.arg.strides, strict=True))
     spot = GmArg(t.root, start, (1,), (1,))
@@ -147,7 +156,7 @@ def _inside(it: Interpreter, t: HostTensor, at: tuple[int, ...]) -> None:
 
 def _dim(it: Interpreter, x: Call) -> int:
     t = it.tensor(x.args[0])
-    return t.shape[int(it.value(x.args[1]))]
+    return t.shape[_axis(it, it.whole(x.args[1]), len(t.shape))]
 
 
 def _assemble(it: Interpreter, x: Call) -> HostTensor:
@@ -185,19 +194,28 @@ def _assemble(it: Interpreter, x: Call) -> HostTensor:
 def _array_create(it: Interpreter, x: Call) -> list[Any]:
     from ...ir.dtypes import DataType
 
-    size = int(it.value(x.args[0]))
+    size = it.whole(x.args[0])
+    if not 0 <= size <= _MOST_ELEMENTS:
+        it.fail(f"an array has 0..{_MOST_ELEMENTS} elements, not {size}")
     return [INVALID if x.kwargs.get("dtype") is DataType.TASK_ID else 0] * size
 
 
+def _array(it: Interpreter, x: Call) -> list[Any]:
+    found = it.value(x.args[0])
+    if not isinstance(found, list):
+        it.fail(f"expected an array, got {type(found).__name__}")
+    return found
+
+
 def _array_get(it: Interpreter, x: Call) -> Any:
-    array, i = it.value(x.args[0]), int(it.value(x.args[1]))
+    array, i = _array(it, x), it.whole(x.args[1])
     if not 0 <= i < len(array):
         it.fail(f"element {i} leaves an array of {len(array)}")
     return array[i]
 
 
 def _array_update(it: Interpreter, x: Call) -> list[Any]:
-    array, i, value = it.value(x.args[0]), int(it.value(x.args[1])), it.value(x.args[2])
+    array, i, value = _array(it, x), it.whole(x.args[1]), it.value(x.args[2])
     if not 0 <= i < len(array):
         it.fail(f"element {i} leaves an array of {len(array)}")
     return [*array[:i], value, *array[i + 1 :]]
@@ -233,7 +251,7 @@ def _same(it: Interpreter, x: Call) -> Any:
 
 def _set_valid(it: Interpreter, x: Call) -> HostTensor:
     t = it.tensor(x.args[0])
-    sizes = tuple(int(it.value(v)) for v in x.args[1:])
+    sizes = tuple(it.whole(v) for v in x.args[1:])
     found = t.part(0, t.shape, t.arg.strides)
     found.arg.valid = t.shape[: len(t.shape) - len(sizes)] + sizes
     return found

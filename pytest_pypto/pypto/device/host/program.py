@@ -32,6 +32,12 @@ class HostProgram:
     file: str
     shapes: dict[str, KernelShape] = field(default_factory=dict)
 
+    @property
+    def place(self) -> dict[str, Any]:
+        """File and line of the entry, as `DeviceError` takes them."""
+        span = self.entry.span
+        return {"file": self.file, "line": span.begin_line if span is not None and span.is_valid() else None}
+
     def shape(self, name: str) -> KernelShape:
         """What is needed to launch kernel `name`."""
         found = self.shapes.get(name)
@@ -137,19 +143,30 @@ def _loaded(file: Path, base: Path) -> Program:
         raise DeviceError(f"cannot read the host program: {exc}", file=shown) from None
     try:
         found = loads(str(file))
-    except Exception as first:
+    except Exception as first:  # whatever the language refuses in a damaged text, and however it does so
         try:
             found = parse(host_only(text), filename=shown)
-        except Exception:
+        except Exception:  # of the two readings the first one tells more
             message = str(first).strip().splitlines()
             raise DeviceError(
                 f"the host program cannot be read: {type(first).__name__}: {message[0] if message else ''}",
                 file=shown,
-                line=getattr(first, "line", None),
+                line=_line_of(first),
             ) from first
     if not isinstance(found, Program):
         raise DeviceError(f"the host program is a {type(found).__name__}, expected a program", file=shown)
     return found
+
+
+def _line_of(problem: BaseException) -> int | None:
+    """The line that an error of the language names."""
+    span = getattr(problem, "span", None)
+    if isinstance(span, dict) and isinstance(span.get("line"), int):
+        return int(span["line"]) or None
+    line = getattr(problem, "lineno", None)
+    if isinstance(line, int):
+        return line
+    return _line_of(problem.__cause__) if problem.__cause__ is not None else None
 
 
 _FUNCTION = re.compile(r"(?m)^(?=    @pl\.function)")
@@ -157,7 +174,7 @@ _KERNEL = re.compile(r"FunctionType\.(AIC|AIV|InCore)\b")
 
 
 def host_only(text: str) -> str:
-    """Printed text with the bodies of kernels replaced by `...`."""
+    """Printed text with the bodies of kernels replaced by `...`; every line keeps its number."""
     head, *parts = _FUNCTION.split(text)
     kept = [head]
     for part in parts:
@@ -168,7 +185,9 @@ def host_only(text: str) -> str:
         lines = part.split("\n")
         start = next((i for i, line in enumerate(lines) if line.rstrip().endswith(":") and i > 0), 1)
         attrs = [line for line in lines[start + 1 :] if line.strip().startswith("pl.func_attr(")]
-        kept.append("\n".join([*lines[: start + 1], *attrs, "        ...", "", ""]))
+        body = [*attrs, "        ..."]
+        blank = [""] * max(len(lines) - start - 1 - len(body), 1)
+        kept.append("\n".join([*lines[: start + 1], *body, *blank]))
     return "".join(kept)
 
 

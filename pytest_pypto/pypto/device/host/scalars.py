@@ -7,9 +7,11 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ...ir import expr as e
 from ...ir.dtypes import DataType
-from ..findings import DeviceError
+from ..machine.bind import BindError
 from ..machine.numbers import scalar_of
 from .values import storage
 
@@ -30,6 +32,17 @@ def _shift(fn: Callable[[int, int], int]) -> Callable[[int, int], int]:
     return lambda a, b: fn(a, b) if 0 <= b < 64 else 0 if fn is operator.lshift or a >= 0 else -1
 
 
+def _power(a: Any, b: Any) -> Any:
+    """Whole powers wrap at 64 bits (0 for a negative exponent unless the base is 1 or -1); else IEEE."""
+    if isinstance(a, float) or isinstance(b, float):
+        with np.errstate(all="ignore"):
+            return float(np.float_power(a, b))
+    if b < 0:
+        return 0 if abs(a) != 1 else a if b % 2 else 1
+    found = pow(a, b, 1 << 64)
+    return found - (1 << 64) if found >= 1 << 63 else found
+
+
 BINARY: dict[type[e.BinaryExpr], Callable[[Any, Any], Any]] = {
     e.Add: operator.add,
     e.Sub: operator.sub,
@@ -39,7 +52,7 @@ BINARY: dict[type[e.BinaryExpr], Callable[[Any, Any], Any]] = {
     e.FloatDiv: _divide,
     e.Min: min,
     e.Max: max,
-    e.Pow: operator.pow,
+    e.Pow: _power,
     e.Eq: operator.eq,
     e.Ne: operator.ne,
     e.Lt: operator.lt,
@@ -59,7 +72,7 @@ def evaluate(x: e.Expr, value: Evaluate) -> Any:
     """The value of a scalar expression; `value` gives the values of its operands.
 
     Raises:
-        DeviceError: an expression that is no scalar arithmetic.
+        BindError: an expression that is no scalar arithmetic.
     """
     if isinstance(x, (e.ConstInt, e.ConstFloat, e.ConstBool)):
         return x.value
@@ -68,10 +81,16 @@ def evaluate(x: e.Expr, value: Evaluate) -> Any:
     if isinstance(x, e.Or):
         return bool(value(x.left)) or bool(value(x.right))
     if isinstance(x, e.BinaryExpr):
-        return fitted(BINARY[type(x)](value(x.left), value(x.right)), x.dtype)
+        return fitted(BINARY[type(x)](_number(value(x.left)), _number(value(x.right))), x.dtype)
     if isinstance(x, e.UnaryExpr):
-        return _unary(x, value(x.operand))
-    raise DeviceError(f"the host program has an expression that the device cannot evaluate: {type(x).__name__}")
+        return _unary(x, _number(value(x.operand)))
+    raise BindError(f"the host program has an expression that the device cannot evaluate: {type(x).__name__}")
+
+
+def _number(found: Any) -> Any:
+    if not isinstance(found, (int, float)):
+        raise BindError(f"scalar arithmetic on a {type(found).__name__}")
+    return found
 
 
 def _unary(x: e.UnaryExpr, value: Any) -> Any:
@@ -85,16 +104,16 @@ def _unary(x: e.UnaryExpr, value: Any) -> Any:
         return fitted(~value, x.dtype)
     if isinstance(x, e.Cast):
         return converted(value, x.dtype)
-    raise DeviceError(f"the host program has an unknown operator {type(x).__name__}")
+    raise BindError(f"the host program has an unknown operator {type(x).__name__}")
 
 
 def fitted(value: Any, dtype: DataType) -> Any:
-    """`value` wrapped or rounded to `dtype`; INDEX and booleans stay as they are."""
-    if isinstance(value, bool) or dtype in (DataType.INDEX, DataType.BOOL):
+    """`value` wrapped or rounded to `dtype`; booleans stay as they are."""
+    if isinstance(value, bool) or dtype is DataType.BOOL:
         return value
     if dtype.is_float() and dtype is not DataType.FP32:
         return converted(value, dtype)
-    if dtype.is_int() and isinstance(value, int) and not -(2**31) <= value < 2**31:
+    if (dtype.is_int() or dtype is DataType.INDEX) and isinstance(value, int) and not -(2**31) <= value < 2**31:
         return converted(value, dtype)
     return value
 

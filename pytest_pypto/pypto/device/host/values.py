@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...ir.dtypes import DataType
-from ..findings import DeviceError
+from ..machine.bind import BindError
 from ..machine.dtypes import NUMPY, Array, DType
 from ..machine.gm import GlobalBuffer, GmArg, dense_strides
 
@@ -37,12 +37,12 @@ def storage(dtype: DataType) -> DType:
     """The numpy type of an element type of the language.
 
     Raises:
-        DeviceError: the machine has no storage for it.
+        BindError: the machine has no storage for it.
     """
     name = PTO_NAMES.get(dtype)
     if name is None:
         known = ", ".join(str(d) for d in PTO_NAMES)
-        raise DeviceError(f"the simulated device has no storage for element type {dtype}; it has {known}")
+        raise BindError(f"the simulated device has no storage for element type {dtype}; it has {known}")
     return NUMPY[name]
 
 

@@ -46,9 +46,9 @@ class Bind:
         """Operand `i`, which must be a tile.
 
         Raises:
-            BindError: it is a scalar.
+            BindError: it is a scalar, or there are fewer operands.
         """
-        found = self.ins[i]
+        found = self.ins[i] if i < len(self.ins) else None
         if not isinstance(found, Tile):
             raise BindError(f"operand {i} of {self.name} must be a tile")
         return found

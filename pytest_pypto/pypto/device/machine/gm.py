@@ -132,7 +132,11 @@ def strided(flat: Array, offset: int, shape: tuple[int, ...], strides: tuple[int
         return flat.reshape(shape)
     item = flat.dtype.itemsize
     raw = flat.view(np.uint8)  # the small floats have no buffer form of their own
-    return np.ndarray(shape, flat.dtype, raw.data, offset * item, tuple(s * item for s in strides))
+    steps = tuple(s * item if n > 1 else item for n, s in zip(shape, strides, strict=True))
+    try:
+        return np.ndarray(shape, flat.dtype, raw.data, offset * item, steps)
+    except ValueError as exc:
+        raise BindError(f"a window of {'x'.join(map(str, shape))} elements: {exc}") from None
 
 
 class GmView:

@@ -62,7 +62,8 @@ def _refined(t: Tile, rows: int, cols: int, big: tuple[int, int], small: tuple[i
     rs, cs = boxes.strides[1], boxes.strides[3]
     row_strides = (sr, small[0] * rs, rs) if br == big[0] else (big[0] // small[0] * sr, sr, rs)
     col_strides = (sc, small[1] * cs, cs) if bc == big[1] else (big[1] // small[1] * sc, sc, cs)
-    return np.lib.stride_tricks.as_strided(boxes, shape, (*row_strides, *col_strides))
+    raw = boxes.view(np.dtype(f"u{boxes.dtype.itemsize}"))  # the 8-bit floats have no form that as_strided takes
+    return np.lib.stride_tricks.as_strided(raw, shape, (*row_strides, *col_strides)).view(boxes.dtype)
 
 
 def _move_box(b: Bind) -> tuple[int, int]:

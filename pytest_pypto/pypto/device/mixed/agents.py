@@ -37,6 +37,7 @@ class Agent:
         "lane",
         "restless",
         "rings",
+        "rounds",
         "run",
         "task",
         "trace",
@@ -63,6 +64,7 @@ class Agent:
         self.twin = False
         self.kept: dict[Any, Any] = {}
         self.while_limit = run.settings.while_limit
+        self.rounds = 0
 
     # ---- waiting
 
@@ -105,10 +107,10 @@ class Agent:
         self.run.report(finding)
 
     def endless(self, site: int) -> None:
-        """A `while` loop has run too long."""
+        """The loops of this core have run too long."""
         info = self.kernel.sites[site]
         self.run.stop(
-            f"the while loop has made {self.while_limit} rounds and does not end; raise while_limit if it should",
+            f"a loop of this core has made {self.while_limit} rounds and does not end; raise while_limit if it should",
             self.kernel.file,
             info.line,
         )

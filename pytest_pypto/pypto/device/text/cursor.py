@@ -8,7 +8,17 @@ from typing import Any, NoReturn
 
 from ..findings import DeviceError
 from .lexer import Token
-from .types import PtoType, ScalarT, parse_type
+from .types import BITS, PtoType, ScalarT, parse_type
+
+_WHOLE_ATTRS = frozenset(
+    re.findall(
+        r"\w+",
+        "base dir_mask ffts_mode id lane_stride local_slot_num offset rounds size slot_num slot_size split "
+        "upperOrLower",
+    )
+)
+"""Attributes that are whole numbers."""
+_MAX_WHOLE = 1 << 31
 
 
 class Cursor:
@@ -63,15 +73,17 @@ class Cursor:
         """A value name, without `%`."""
         return self.kind("value", "a value (%name)")[1:]
 
-    def values(self, opening: str, closing: str) -> list[str]:
-        """Comma separated values between two brackets."""
-        self.expect(opening)
+    def values(self, opening: str, closing: str, count: int | None = None) -> list[str]:
+        """Comma separated values between two brackets; exactly `count` of them when that is given."""
+        start = self.expect(opening)
         found: list[str] = []
         while not self.at(closing):
             found.append(self.value())
             if not self.accept(","):
                 break
         self.expect(closing)
+        if count is not None and len(found) != count:
+            self.fail(f"expected {count} value(s) between {opening} and {closing}, found {len(found)}", start)
         return found
 
     def ints(self) -> list[int]:
@@ -127,7 +139,7 @@ class Cursor:
         if token.kind == "ident":
             return {"true": True, "false": False}.get(token.text, token.text)
         if token.kind == "number":
-            value: Any = float(token.text) if re.search(r"[.eE]", token.text) else int(token.text, 0)
+            value: Any = whole(token.text) if _spells_whole(token.text) else float(token.text)
             if self.accept(":"):
                 self.type()
             return value
@@ -143,7 +155,10 @@ class Cursor:
             if key in found:
                 self.fail(f"attribute {key!r} is given twice")
             self.expect("=")
+            token = self.here
             found[key] = self.attr()
+            if key in _WHOLE_ATTRS and not _fits(found[key]):
+                self.fail(f"attribute {key!r} must be a whole number of 32 bits, got {token.text!r}", token)
             if not self.accept(","):
                 break
         self.expect("}")
@@ -166,26 +181,61 @@ class Cursor:
         """The number that `token` spells for a constant of type `typ`."""
         if not isinstance(typ, ScalarT):
             self.fail(f"a constant cannot have type {typ}", token)
-        if token.kind == "ident" and token.text in ("true", "false"):
+        if typ.dtype == "i1" and token.kind == "ident" and token.text in ("true", "false"):
             return token.text == "true"
         if token.kind != "number":
             self.fail(f"expected a number, found {token.text!r}", token)
         if typ.dtype.startswith(("f", "bf")):
-            return _float(token.text, typ.dtype)
-        if not re.fullmatch(r"-?\d+|0[xX][0-9a-fA-F]+", token.text):
+            try:
+                return _float(token.text, typ.dtype)
+            except ValueError as exc:
+                self.fail(str(exc), token)
+        if not _spells_whole(token.text):
             self.fail(f"{token.text!r} is no value of type {typ}", token)
-        value = int(token.text, 0)
-        return bool(value) if typ.dtype == "i1" else value
+        return self._whole_literal(typ, token)
+
+    def _whole_literal(self, typ: ScalarT, token: Token) -> int | bool:
+        """A constant of an integer type; the upper half of a signless type spells the negative numbers."""
+        value, bits = whole(token.text), BITS.get(typ.dtype) or int(re.sub(r"\D", "", typ.dtype))
+        if typ.dtype == "i1":
+            bits = 1
+        low = 0 if typ.dtype.startswith("u") else -(1 << (bits - 1))
+        high = (1 << (bits - 1)) - 1 if typ.dtype == "index" else (1 << bits) - 1
+        if not low <= value <= high:
+            self.fail(f"{token.text} does not fit type {typ} ({low}..{high})", token)
+        if typ.dtype == "i1":
+            return bool(value)
+        return value - (1 << bits) if low < 0 and value >= 1 << (bits - 1) else value
+
+
+def _spells_whole(text: str) -> bool:
+    return re.fullmatch(r"-?(\d+|0[xX][0-9a-fA-F]+)", text) is not None
+
+
+def whole(text: str) -> int:
+    """The number that decimal or hexadecimal digits spell; leading zeros mean nothing."""
+    return int(text, 16 if "x" in text.lower() else 10)
+
+
+def _fits(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and -_MAX_WHOLE <= value < _MAX_WHOLE
+
+
+_HEX = {"f32": ("<f", "<I"), "f16": ("<e", "<H"), "f64": ("<d", "<Q"), "bf16": ("<f", "<I")}
 
 
 def _float(text: str, dtype: str) -> float:
-    if not text.lower().startswith("0x"):
+    """A floating constant; hexadecimal digits are the bits.
+
+    Raises:
+        ValueError: bits of a type that has no such spelling, or too many.
+    """
+    if "x" not in text.lower():
         return float(text)
-    bits = int(text, 16)
-    if dtype == "f32":
-        return float(struct.unpack("<f", struct.pack("<I", bits & 0xFFFFFFFF))[0])
-    if dtype == "bf16":
-        return float(struct.unpack("<f", struct.pack("<I", (bits & 0xFFFF) << 16))[0])
-    if dtype == "f16":
-        return float(struct.unpack("<e", struct.pack("<H", bits & 0xFFFF))[0])
-    return float(struct.unpack("<d", struct.pack("<Q", bits))[0])
+    if dtype not in _HEX:
+        raise ValueError(f"{text} spells the bits of a float, which type {dtype} does not have; write a decimal number")
+    value, packed = whole(text), _HEX[dtype]
+    if not 0 <= value < 1 << BITS.get(dtype, int(re.sub(r"\D", "", dtype))):
+        raise ValueError(f"{text} has more bits than type {dtype}")
+    bits = value << 16 if dtype == "bf16" else value
+    return float(struct.unpack(packed[0], struct.pack(packed[1], bits))[0])

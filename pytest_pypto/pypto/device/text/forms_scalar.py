@@ -96,7 +96,7 @@ def load_scalar(c: Cursor, op: Op) -> None:
     """`%v = pto.load_scalar %arg[%flat] : !pto.ptr<i32> -> i32`"""
     results(c, op, 1, 1)
     op.ins = [c.value()]
-    op.groups["index"] = c.values("[", "]")
+    op.groups["index"] = c.values("[", "]", 1)
     c.expect(":")
     op.types = [c.type()]
     c.expect("->")
@@ -109,7 +109,7 @@ def store_scalar(c: Cursor, op: Op) -> None:
     op.ins = [c.value()]
     c.expect(",")
     op.ins.append(c.value())
-    op.groups["index"] = c.values("[", "]")
+    op.groups["index"] = c.values("[", "]", 1)
     c.expect(":")
     op.types = c.types()
 
@@ -147,7 +147,7 @@ def array_set(c: Cursor, op: Op) -> None:
     """`pto.local_array_set %v[%i], %x : ARRAY, i32`"""
     results(c, op, 0, 0)
     op.ins = [c.value()]
-    op.groups["index"] = c.values("[", "]")
+    op.groups["index"] = c.values("[", "]", 1)
     c.expect(",")
     op.ins.append(c.value())
     c.expect(":")

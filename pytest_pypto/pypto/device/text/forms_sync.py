@@ -53,7 +53,7 @@ def pop(c: Cursor, op: Op) -> None:
     """`%t = pto.tpop_from_aic[(%vr, %vc)] {split = 1} -> TB`"""
     results(c, op, 1, 1)
     if c.at("("):
-        op.groups["valid"] = c.values("(", ")")
+        op.groups["valid"] = c.values("(", ")", 2)
     op.attrs = c.attrs()
     c.expect("->")
     op.out_types = [c.type()]

@@ -71,7 +71,7 @@ def multi_get(c: Cursor, op: Op) -> None:
     """`%t = pto.multi_tile_get %mb[%i] : MULTI -> TB`"""
     results(c, op, 1, 1)
     op.ins = [c.value()]
-    op.groups["index"] = c.values("[", "]")
+    op.groups["index"] = c.values("[", "]", 1)
     c.expect(":")
     op.types = [c.type()]
     c.expect("->")
@@ -82,19 +82,19 @@ def subview(c: Cursor, op: Op) -> None:
     """`%s = pto.subview %t[%r, %c] sizes [8, 16] [valid [%vr, %vc]] : TB -> TB'`"""
     results(c, op, 1, 1)
     op.ins = [c.value()]
-    op.groups["offsets"] = c.values("[", "]")
+    op.groups["offsets"] = c.values("[", "]", 2)
     c.expect("sizes")
     op.attrs["sizes"] = c.ints()
     if c.accept("valid"):
-        op.groups["valid"] = c.values("[", "]")
+        op.groups["valid"] = c.values("[", "]", 2)
     c.expect(":")
     token = c.here
     op.types = [c.type()]
     c.expect("->")
     op.out_types = [c.type()]
     out = op.out_types[0]
-    if not isinstance(out, TileT) or [out.rows, out.cols] != op.attrs["sizes"] or len(op.groups["offsets"]) != 2:
-        c.fail("subview takes two offsets and gives a tile of the stated sizes", token)
+    if not isinstance(out, TileT) or [out.rows, out.cols] != op.attrs["sizes"]:
+        c.fail("subview gives a tile of the stated sizes", token)
 
 
 def treshape(c: Cursor, op: Op) -> None:

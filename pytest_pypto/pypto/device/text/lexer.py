@@ -9,6 +9,8 @@ from ..findings import DeviceError
 
 MAX_BYTES = 64 << 20
 MAX_LINE = 1 << 16
+MAX_DIGITS = 400
+"""Characters of one number; the longest decimal spelling of a finite double has fewer."""
 
 _TOKEN = re.compile(
     r"""[ \t\r]*(?:
@@ -26,7 +28,7 @@ _TOKEN = re.compile(
   | (?P<ident>[A-Za-z_][\w.$]*)
   | (?P<punct>[(){}\[\],=:<>?\#*])
     )""",
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
 
 
@@ -85,6 +87,9 @@ def tokens(text: str, file: str) -> list[Token]:
             at = match.start(kind)
             if kind == "unclosed":
                 message = f"the type or attribute in column {at - start + 1} is not closed with '>' on its line"
+                raise DeviceError(message, file=file, line=line)
+            if kind == "number" and pos - at > MAX_DIGITS:
+                message = f"the number in column {at - start + 1} has {pos - at} characters, more than {MAX_DIGITS}"
                 raise DeviceError(message, file=file, line=line)
             add(Token(kind, match.group(kind), line, at - start + 1))
     if text[pos:].strip(" \t\r"):

@@ -6,6 +6,7 @@ import difflib
 from pathlib import Path
 
 from ..findings import DeviceError
+from ..platforms import PLATFORMS
 from .cursor import Cursor
 from .forms_scalar import dense, results
 from .grammar import build_forms
@@ -48,6 +49,8 @@ def read_module(text: str, file: str = "<text>") -> Module:
         arch = str(attrs.get("pto.target_arch", ""))
     if not arch:
         c.fail('the module lacks attributes {pto.target_arch = "..."}', start)
+    if arch not in PLATFORMS:
+        c.fail(f"unknown target architecture {arch!r}; the simulated device has {', '.join(PLATFORMS)}", start)
     c.expect("{")
     funcs: dict[str, Func] = {}
     while not c.at("}"):

@@ -176,6 +176,8 @@ PtoType = ScalarT | PtrT | ViewT | PartT | TileT | MultiT | ArrayT | VectorT
 _FIELDS = ("loc", "dtype", "rows", "cols", "v_row", "v_col", "blayout", "slayout", "fractal", "pad", "compact")
 _LAYOUTS = {"blayout": ("row_major", "col_major"), "slayout": ("none_box", "row_major", "col_major")}
 _MAX_EXTENT = 1 << 24
+_MAX_ARRAY = 1 << 16
+_MAX_SLOTS = 1 << 10
 
 
 @lru_cache(maxsize=4096)
@@ -209,7 +211,7 @@ def _element(text: str) -> str:
 
 
 def _shaped(text: str) -> tuple[tuple[int | None, ...], str]:
-    match = re.fullmatch(r"((?:(?:\?|\d+)x)*)(\w+)", text.replace(" ", ""))
+    match = re.fullmatch(r"((?:(?:\?|[0-9]{1,18})x)*)(\w+)", text.replace(" ", ""))
     if match is None:
         raise ValueError(f"{text!r} is no list of extents (numbers or ?) with an element type")
     dims = match[1].split("x")[:-1]
@@ -225,6 +227,8 @@ def _array(text: str) -> ArrayT:
     extents, dtype = _shaped(text)
     if len(extents) != 1 or extents[0] is None:
         raise ValueError(f"a local array has one constant extent, got {text!r}")
+    if not 1 <= extents[0] <= _MAX_ARRAY:
+        raise ValueError(f"a local array has 1..{_MAX_ARRAY} elements, got {extents[0]}")
     return ArrayT(extents[0], dtype)
 
 
@@ -262,8 +266,8 @@ def _tile(text: str) -> TileT:
 
 
 def _number(pairs: dict[str, str], key: str) -> int:
-    if not pairs[key].isdigit():
-        raise ValueError(f"tile_buf has {key}={pairs[key]!r}, which is no number")
+    if not re.fullmatch(r"[0-9]{1,9}", pairs[key]):
+        raise ValueError(f"tile_buf has {key}={pairs[key][:40]!r}, which is no number of at most nine digits")
     return int(pairs[key])
 
 
@@ -275,9 +279,9 @@ def _extent(pairs: dict[str, str], key: str) -> int:
 
 
 def _multi(text: str) -> MultiT:
-    match = re.fullmatch(r"(!pto\.tile_buf<.*>)\s*,\s*count\s*=\s*(\d+)", text, re.DOTALL)
-    if match is None or int(match[2]) < 1:
-        raise ValueError(f"multi_tile_buf is <tile_buf, count=N>, got <{text}>")
+    match = re.fullmatch(r"(!pto\.tile_buf<.*>)\s*,\s*count\s*=\s*([0-9]{1,9})", text, re.DOTALL)
+    if match is None or not 1 <= int(match[2]) <= _MAX_SLOTS:
+        raise ValueError(f"multi_tile_buf is <tile_buf, count=1..{_MAX_SLOTS}>, got <{text}>")
     tile = parse_type(match[1])
     assert isinstance(tile, TileT)
     return MultiT(tile, int(match[2]))
