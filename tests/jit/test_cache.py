@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,9 @@ import pytest
 
 import pytest_pypto.pypto.language as pl
 from pytest_pypto.pypto.ir.program import Program
+from pytest_pypto.pypto.language.parser.diagnostics import ParserError
 from pytest_pypto.pypto.passes.context import MemoryPlanner, PassContext
+from pytest_pypto.pypto.runtime.compiled import CompiledProgram
 from pytest_pypto.pypto.runtime.config import RunConfig
 
 torch = pytest.importorskip("torch")
@@ -125,6 +129,97 @@ def test_another_directory_gets_a_copy(tmp_path: Path) -> None:
     names = {p.relative_to(first.output_dir) for p in Path(first.output_dir).rglob("*.pto")}
     assert names
     assert {p.relative_to(target) for p in target.rglob("*.pto")} == names
+
+
+def test_an_artifact_that_is_gone_is_made_again() -> None:
+    first = kernel.compile()
+    shutil.rmtree(first.output_dir)
+    a, o = torch.randn(16, 32), torch.full((16, 32), -7.0)
+    kernel(a, o)
+    assert torch.allclose(o, a)
+    again = kernel.compile()
+    next(Path(again.output_dir).rglob("*.pto")).unlink()
+    assert kernel.compile() is not again
+    assert kernel.cache_info() == (1, 0, 3, 1)
+
+
+@pytest.mark.parametrize("order", ["compiled there", "copied there"])
+def test_a_directory_that_another_kernel_took_is_not_run(order: str, tmp_path: Path) -> None:
+    """Two kernels, one `save_kernels_dir`: the first one ran the code of the second."""
+    config = RunConfig(save_kernels_dir=str(tmp_path / "here"))
+    if order == "copied there":
+        closure.compile(x(), x())
+    kernel.compile(s=3.0, config=config)
+    closure.compile(x(), x(), config=config)
+    a, o, p = torch.randn(16, 32), torch.full((16, 32), -7.0), torch.full((16, 32), -7.0)
+    kernel(a, o, 3.0)
+    closure(a, p)
+    assert torch.allclose(o, a * 3.0)
+    assert torch.allclose(p, a * 2.0)
+    assert Path(closure.compile(x(), x()).output_dir) != Path(kernel.compile(s=3.0).output_dir)
+
+
+def test_a_directory_holds_what_was_put_there_last(tmp_path: Path) -> None:
+    closure.compile(x(), x())
+    a, config = torch.randn(16, 32), RunConfig(save_kernels_dir=str(tmp_path / "here"))
+    for make, by in (
+        (lambda: kernel.compile(s=3.0, config=config), 3.0),
+        (lambda: closure.compile(x(), x(), config=config), 2.0),
+    ):
+        make()
+        o = torch.full((16, 32), -7.0)
+        CompiledProgram.from_dir(str(tmp_path / "here"))(a, o, *([3.0] if by == 3.0 else []))
+        assert torch.allclose(o, a * by)
+
+
+def test_kernels_that_the_author_edits_are_run() -> None:
+    path = next((Path(kernel.compile(s=2.0).output_dir) / "kernels").rglob("*.pto"))
+    path.write_text(path.read_text().replace("pto.tmuls", "pto.tadds"))
+    a, o = torch.randn(16, 32), torch.full((16, 32), -7.0)
+    kernel(a, o, 2.0)
+    assert torch.allclose(o, a + 2.0)
+
+
+def test_counts() -> None:
+    assert kernel.cache_info() == (0, 0, 0, 0)
+    kernel.compile()
+    kernel.compile()
+    kernel.compile(s=2.0)
+    assert kernel.cache_info()._asdict() == {"hits": 1, "disk_hits": 0, "misses": 2, "entries": 2}
+    kernel.cache_clear()
+    assert kernel.cache_info() == (0, 0, 0, 0)
+
+
+def test_a_context_with_the_defaults_is_no_context() -> None:
+    first = kernel.compile()
+    with PassContext([]):
+        assert kernel.compile() is first
+
+
+def test_what_fails_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "SCALE", "text")
+    with pytest.raises(ParserError):
+        closure.compile(x(), x())
+    monkeypatch.setitem(globals(), "SCALE", 2.0)
+    closure.compile(x(), x())
+    assert closure.cache_info() == (0, 0, 1, 1)
+
+
+def test_threads() -> None:
+    """Both architectures and several values at once: each thread gets its own numbers, a program is compiled once."""
+
+    def work(number: int) -> Any:
+        platform, by = ("a2a3sim", "a5sim")[number % 2], float(number // 4 + 2)
+        a, o = torch.full((16, 32), float(number + 1)), torch.full((16, 32), -7.0)
+        config = RunConfig(platform=platform)
+        kernel(a, o, by, config=config)
+        assert kernel.compile(a, o, by, config=config).platform == platform
+        assert kernel.lower(a, o, by, config=config).name == "_jit_kernel"
+        return torch.equal(o, a * by)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(16)))
+    assert kernel.cache_info()[1:] == (0, 8, 8)
 
 
 def test_lower_keeps_nothing(tmp_path: Path) -> None:

@@ -1,45 +1,93 @@
-"""Compiled specialisations of one jit function.
+"""Compiled specialisations of one jit function: in memory, and on disk when `PYPTO_JIT_CACHE_DIR` names a directory.
 
-The key is the text of the specialised program together with every setting that changes what is compiled. Whatever makes
-another program (arguments, constants of the closure, helper functions) is in the text, so nothing can be forgotten.
-Settings for dumps, reports and directories are not in the key.
+One thread of the process compiles at a time, because the architecture that is compiled for is a setting of the process.
 """
 
 from __future__ import annotations
 
+import os
 import reprlib
-import shutil
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..ir.printer import python_print
+from ..codegen.metadata import META_NAME
 from ..ir.program import Program
 from .binding import Bound, bind
+from .keys import Key, disk_key, memory_key
 from .specializer import Specialization, Specializer, parameters
+from .store import Store, artifact_files, forget_host_programs, install
 
 if TYPE_CHECKING:
     from .decorator import JITFunction
 
-_FOR_REPORTS = ("dump_passes", "dump_ptoas_passes", "profiling", "output_dir")
-"""Compile settings that do not change what is compiled."""
 _LOWER = (
     *("platform", "strategy", "diagnostic_phase", "disabled_diagnostics"),
     *("analyze_auto_scopes_for_deps", "memory_planner"),
 )
+_COMPILING = threading.RLock()
+_CODE = ("kernels/**/*.pto", "orchestration/*.py")
+"""Files of an artifact that are run."""
+
+
+class CacheInfo(NamedTuple):
+    """What happened to the calls so far: found in memory, found on disk, compiled; and how many entries there are."""
+
+    hits: int
+    disk_hits: int
+    misses: int
+    entries: int
+
+
+@dataclass
+class _Entry:
+    """An artifact, and what its directory held when it was made."""
+
+    artifact: Any
+    seen: dict[str, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, artifact: Any) -> _Entry:
+        """An entry for an artifact as it is on disk now."""
+        return cls(artifact, _state(Path(artifact.output_dir)))
+
+    def is_there(self) -> bool:
+        """False when the directory was removed, or another program was compiled into it."""
+        here = _state(Path(self.artifact.output_dir))
+        return all(here.get(name) == state for name, state in self.seen.items())
+
+
+def _state(folder: Path) -> dict[str, tuple[int, ...]]:
+    """Identity of the metadata of an artifact, and names of its code: the author may edit kernels to try things."""
+    found: dict[str, tuple[int, ...]] = {str(p): () for pattern in _CODE for p in folder.glob(pattern)}
+    for path in (folder / META_NAME, *folder.glob(f"next_levels/*/{META_NAME}")):
+        if path.is_file():
+            stat = os.stat(path)
+            found[str(path)] = (stat.st_ino, stat.st_mtime_ns, stat.st_size)
+    return found
 
 
 @dataclass
 class Cache:
     """The compiled specialisations of one function, by key."""
 
-    entries: dict[tuple[Any, ...], Any] = field(default_factory=dict)
+    entries: dict[Key, _Entry] = field(default_factory=dict)
+    hits: int = 0
+    disk_hits: int = 0
+    misses: int = 0
 
     def clear(self) -> None:
         """Forget every entry."""
-        self.entries.clear()
+        with _COMPILING:
+            self.entries.clear()
+            self.hits = self.disk_hits = self.misses = 0
+
+    def info(self) -> CacheInfo:
+        """Counts since the last `clear`."""
+        return CacheInfo(self.hits, self.disk_hits, self.misses, len(self.entries))
 
     def specialized(
         self, jit: JITFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], may_be_signature: bool
@@ -56,28 +104,44 @@ class Cache:
         self, jit: JITFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], config: Any, may_be_signature: bool
     ) -> tuple[Bound, Any]:
         """Bound arguments and the artifact for them, compiled if it is not there yet."""
-        from ..runtime.compile import compile_program
-
-        bound, made = self.specialized(jit, args, kwargs, may_be_signature)
         options = _options(jit, config)
-        key = _key(made.program, options)
-        found = self.entries.get(key)
-        if found is None:
-            with _users_words(made):
-                found = compile_program(made.program, skip_ptoas=True, **options)
-            self.entries[key] = found
-        else:
-            with _users_words(made):
-                _complete(found, made.program, options)
-        return bound, found
+        bound, made = self.specialized(jit, args, kwargs, may_be_signature)
+        with _COMPILING, _users_words(made):
+            key = memory_key(made.program, options)
+            entry = self.entries.get(key)
+            if entry is not None and entry.is_there():
+                self.hits += 1
+                _complete(entry, made.program, options)
+            else:
+                entry = self.entries[key] = self._made(made.program, options, key)
+        return bound, entry.artifact
+
+    def _made(self, program: Program, options: Mapping[str, Any], key: Key) -> _Entry:
+        """A new entry: from the disk, or compiled and left there."""
+        store = Store.of_environment()
+        name = None if store is None else disk_key(key)
+        if store is None or name is None:
+            self.misses += 1
+            return _Entry.of(_compile(program, options))
+        with store.locked(name):
+            files = store.find(name)
+            if files is None:
+                self.misses += 1
+                entry = _Entry.of(_compile(program, options))
+                store.put(name, artifact_files(Path(entry.artifact.output_dir)))
+                return entry
+        self.disk_hits += 1
+        entry = _Entry.of(_installed(files, program, options))
+        _complete(entry, program, options)
+        return entry
 
     def lowered(self, jit: JITFunction, args: tuple[Any, ...], kwargs: Mapping[str, Any], config: Any) -> Program:
         """The program after all passes."""
         from ..runtime.compile import lower_program
 
-        _, made = self.specialized(jit, args, kwargs, may_be_signature=True)
         options = _options(jit, config)
-        with _users_words(made):
+        _, made = self.specialized(jit, args, kwargs, may_be_signature=True)
+        with _COMPILING, _users_words(made):
             return lower_program(made.program, **{k: v for k, v in options.items() if k in _LOWER})
 
 
@@ -98,26 +162,6 @@ def _options(jit: JITFunction, config: Any) -> dict[str, Any]:
     return chosen.compile_kwargs()
 
 
-def _key(program: Program, options: Mapping[str, Any]) -> tuple[Any, ...]:
-    from ..passes.context import PassContext, active_planner
-
-    context = PassContext.current()
-    settings = [(k, _hashable(v)) for k, v in sorted(options.items()) if k not in _FOR_REPORTS]
-    settings.append(("planner", options.get("memory_planner") or active_planner()))
-    if context is not None:
-        settings.append(("double_buffer", context.get_enable_pypto_l0c_double_buffer()))
-        settings.append(("runtime", context.get_runtime()))
-    return (python_print(program, format=False), *settings)
-
-
-def _hashable(value: Any) -> Any:
-    try:
-        hash(value)
-    except TypeError:
-        return repr(value)
-    return value
-
-
 @contextmanager
 def _users_words(made: Specialization) -> Iterator[None]:
     """Errors of the compiler speak of the author's variables, not of the renamed ones."""
@@ -128,20 +172,35 @@ def _users_words(made: Specialization) -> Iterator[None]:
         raise
 
 
-def _complete(found: Any, program: Program, options: Mapping[str, Any]) -> None:
-    """Add what this call asks for to an artifact that is compiled already: dumps, reports, a copy elsewhere."""
-    here = Path(found.output_dir)
+def _compile(program: Program, options: Mapping[str, Any]) -> Any:
+    from ..runtime.compile import compile_program
+
+    if options.get("output_dir") is not None:
+        forget_host_programs(Path(options["output_dir"]))
+    return compile_program(program, skip_ptoas=True, **options)
+
+
+def _installed(files: Mapping[str, bytes], program: Program, options: Mapping[str, Any]) -> Any:
+    """An artifact from the disk cache, in a directory of its own, as `ir.compile` would have made it."""
+    from ..backend import set_backend_type
+    from ..runtime.compile import _handle, _make_directory
+    from ..runtime.platforms import parse_platform
+
+    arch = parse_platform(options["platform"])[0]
+    set_backend_type(arch)
+    directory = _make_directory(program, options.get("output_dir"))
+    install(files, directory)
+    return _handle(program, directory, arch, options["platform"])
+
+
+def _complete(entry: _Entry, program: Program, options: Mapping[str, Any]) -> None:
+    """Add what this call asks for to an artifact that is there already: dumps, reports, a copy elsewhere."""
+    here = Path(entry.artifact.output_dir)
     wants_dumps = options.get("dump_passes") and not (here / "passes_dump").is_dir()
     wants_profile = options.get("profiling") and not (here / "report" / "pipeline_profile.json").is_file()
     if wants_dumps or wants_profile:
-        _compile_again_into(here, program, options)
+        _compile(program, {**options, "output_dir": str(here)})
+        entry.seen = _state(here)
     target = options.get("output_dir")
     if target is not None and Path(target).resolve() != here.resolve():
-        shutil.copytree(here, target, dirs_exist_ok=True)
-
-
-def _compile_again_into(here: Path, program: Program, options: Mapping[str, Any]) -> None:
-    """The same artifact again, with the dumps and reports of this call."""
-    from ..runtime.compile import compile_program
-
-    compile_program(program, skip_ptoas=True, **{**options, "output_dir": str(here)})
+        install(artifact_files(here, everything=True), Path(target).resolve())

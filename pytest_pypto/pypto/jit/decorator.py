@@ -7,10 +7,13 @@ import os
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir.program import Program
 from .source import FunctionSource, plain_function, read
+
+if TYPE_CHECKING:
+    from .cache import CacheInfo
 
 _KINDS = ("orchestration", "incore", "inline", "opaque", "host", "extern")
 _CALLABLE = ("incore", "inline", "opaque", "extern")
@@ -21,6 +24,11 @@ class JITFunction:
     """A function that is specialised by its arguments, compiled once per specialisation, and run.
 
     Call it with torch tensors and numbers: `kernel(a, b, out)`. Compile options travel in `config=RunConfig(...)`.
+    Threads may call it at the same time.
+
+    Specialisations are kept in memory. With the environment variable `PYPTO_JIT_CACHE_DIR=<directory>` they are kept on
+    disk too, and other processes take them from there (see `jit/store.py`). `kernel.compile(...)` fills both without
+    running anything: it needs no device, and no data either (tensors on the `meta` device, or complete annotations).
     """
 
     __name__: str
@@ -41,6 +49,8 @@ class JITFunction:
         if isinstance(func, JITFunction):
             raise TypeError(f"'{func.__name__}' is a jit function ({func.func_type}) already; decorate it once")
         self.func, self.func_type = plain_function(func), func_type or "orchestration"
+        if self.func_type not in _KINDS:
+            raise ValueError(f"func_type of a jit function is one of {', '.join(_KINDS)}, got {func_type!r}")
         functools.update_wrapper(self, self.func)
         self.level, self.auto_scope = level, auto_scope
         self.external_core_type = external_core_type
@@ -99,8 +109,12 @@ class JITFunction:
         return self._cache.specialized(self, args, kwargs, may_be_signature=True)[1].program
 
     def cache_clear(self) -> None:
-        """Forget every compiled specialisation; files stay."""
+        """Forget every compiled specialisation of this function in memory, and the counts; files stay."""
         self._cache.clear()
+
+    def cache_info(self) -> CacheInfo:
+        """How many compilations were found in memory, found on disk, or made; and how many are kept."""
+        return self._cache.info()
 
     def _refuse_calls(self) -> None:
         if self.func_type in ("inline", "incore", "opaque"):
