@@ -8,7 +8,8 @@ import torch
 from pytest_pypto.pypto.ir import expr as e
 from pytest_pypto.pypto.ir.types import TileType
 from pytest_pypto.pypto.ir.visitor import calls_in
-from tests.passes_back.whole import check_stages, out, program, randn
+from pytest_pypto.pypto.passes._util import PassError
+from tests.passes_back.whole import check_stages, out, program, randn, stages
 
 PLATFORMS = pytest.mark.parametrize("platform", ["a2a3sim", "a5sim"])
 TORCH = {"FP32": torch.float32, "BF16": torch.bfloat16, "FP16": torch.float16}
@@ -101,3 +102,30 @@ def test_one_operand_used_by_both_cores(platform: str) -> None:
     )
     x, w = randn(32, 32), randn(32, 32, seed=1)
     check_stages(text, {"x": x, "w": w, "o": out(32, 32)}, {"o": x @ w + x}, platform)
+
+
+@PLATFORMS
+@pytest.mark.parametrize("dtype", ["BF16", "FP16"])
+@pytest.mark.parametrize("to", ["FP32", "BF16", "FP16"])
+def test_a_product_is_rounded_to_its_own_type_wherever_it_is_stored(platform: str, dtype: str, to: str) -> None:
+    text = program(
+        f"x: [32, 32] {dtype}\nw: [32, 32] {dtype}\no: [32, 32] {to} Out",
+        "o = pl.assemble(o, pl.matmul(x, w), [0, 0])",
+    )
+    x, w = randn(32, 32).to(TORCH[dtype]), randn(32, 32, seed=1).to(TORCH[dtype])
+    want = (x.float() @ w.float()).to(TORCH[dtype]).to(TORCH[to])
+    check_stages(text, {"x": x, "w": w, "o": out(32, 32, dtype=TORCH[to])}, {"o": want}, platform, 1e-6)
+
+
+@PLATFORMS
+@pytest.mark.parametrize("to", ["INT8", "INT32"])
+def test_sums_of_int8_need_room(platform: str, to: str) -> None:
+    params = f"x: [32, 64] INT8\nw: [64, 32] INT8\no: [32, 32] {to} Out"
+    small = program(params, "o = pl.assemble(o, pl.matmul(x, w), [0, 0])")
+    with pytest.raises(PassError, match=r":8:.*gives INT8.*out_dtype=pl.INT32"):
+        stages(small, platform)
+    if to == "INT32":
+        text = small.replace("pl.matmul(x, w)", "pl.matmul(x, w, out_dtype=pl.INT32)")
+        x, w = torch.full((32, 64), 100, dtype=torch.int8), torch.full((64, 32), 100, dtype=torch.int8)
+        values = {"x": x, "w": w, "o": torch.zeros(32, 32, dtype=torch.int32)}
+        check_stages(text, values, {"o": torch.full((32, 32), 640000, dtype=torch.int32)}, platform, 0)

@@ -166,24 +166,36 @@ def _transposed(k: Kernel, tile: e.Var, call: e.Call) -> e.Var:
 
 
 def _rounded(k: Kernel, call: e.Call, product: e.Var, stmt: s.Stmt) -> e.Expr:
-    """The product itself when it is only stored; else a tile of the stated element type."""
+    """The product itself when a store rounds it; else a tile of the stated element type."""
     assert isinstance(call.type, TensorType)
-    if tile_type(product).dtype is call.type.dtype:
+    stated, exact = call.type.dtype, tile_type(product).dtype
+    if exact is stated:
         return product
+    if stated is DataType.INT8:
+        raise k.fail(
+            f"{call.op.name} gives INT8 here, too small for its sums, and no instruction cuts them down to it: write "
+            "pl.matmul(a, b, out_dtype=pl.INT32)",
+            call,
+        )
     assert isinstance(stmt, s.AssignStmt)
-    if _only_stored(k, stmt.var):
+    if stated in _STORED_FROM_ACC and _only_stored(k, stmt.var):
         return product
-    return k.cast(product, call.type.dtype, call.span, "rint")
+    return k.cast(product, stated, call.span, "rint")
+
+
+_STORED_FROM_ACC = frozenset({DataType.FP16, DataType.BF16})
+"""Element types to which the store of an accumulator rounds."""
 
 
 def _only_stored(k: Kernel, var: e.Var) -> bool:
-    """Every use is the source of a store to memory, or the return."""
+    """Every use is the source of a store to memory of the same element type, or the return."""
     for stmt in walk_stmts(k.func.body):
         for root in exprs_of(stmt):
             if not any(v is var for v in uses_of(root)):
                 continue
             stored = isinstance(root, e.Call) and root.op.name == "tensor.assemble" and root.args[1] is var
             into_memory = stored and isinstance(root, e.Call) and k.facts.in_memory(root.args[0])
-            if not into_memory and not isinstance(stmt, s.ReturnStmt):
+            same = into_memory and isinstance(root, e.Call) and _dtype(root.args[0]) is _dtype(var)
+            if not same and not isinstance(stmt, s.ReturnStmt):
                 return False
     return True
