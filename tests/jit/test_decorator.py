@@ -85,3 +85,19 @@ def test_extern_kernels_are_refused_when_compiled(tmp_path: Path) -> None:
 def test_only_functions_are_decorated() -> None:
     with pytest.raises(TypeError, match=r"pl\.jit decorates a function written with def, got the int 3"):
         pl.jit(3)
+
+
+@pytest.mark.parametrize("level", [pl.Level.CHIP, "AIV", 3])
+def test_a_kernel_has_the_level_of_a_core(level: object) -> None:
+    with pytest.raises(ValueError, match=r"level= of @pl\.jit\.incore is pl\.Level\.AIC, AIV or CORE_GROUP, got"):
+        pl.jit.incore(level=level)(lambda a: a)
+
+
+def test_auto_scope_is_a_bool() -> None:
+    with pytest.raises(TypeError, match="auto_scope= of a jit function is True or False, got 'no'"):
+        pl.jit(auto_scope="no")(lambda a: a)
+
+
+def test_kinds_are_known() -> None:
+    with pytest.raises(ValueError, match="func_type of a jit function is one of orch"):
+        pl.JITFunction(lambda a: a, "kernel")

@@ -185,6 +185,60 @@ def test_a_dynamic_helper_takes_tensors_of_two_lengths(platform: str) -> None:
     assert len(two_lengths._cache.entries) == 2, "equal and unequal lengths"
 
 
+@pl.jit.opaque
+def region(a: pl.Tensor, r: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        r[:] = pl.mul(a, 2.0)
+    return r
+
+
+@pl.jit
+def through_an_opaque_helper(a: pl.Tensor, r: pl.Out[pl.Tensor]):
+    r = region(a, r)
+    return r
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_an_opaque_helper_is_not_the_entry(platform: str) -> None:
+    """It becomes a second host program, and the call did not know which one to run."""
+    a, r = x(16, 32), o(16, 32)
+    through_an_opaque_helper(a, r, config=RunConfig(platform=platform))
+    assert torch.allclose(r, a * 2)
+
+
+@pl.jit.inline
+def both(a: pl.Tensor, *, s: pl.Scalar[pl.FP32] = 2.0):
+    p = pl.mul(a, s)
+    q = pl.add(a, 1.0)
+    return p, q
+
+
+@pl.jit
+def several_results(a: pl.Tensor, r: pl.Out[pl.Tensor]):
+    made = pl.create_tensor(a.shape, dtype=a.dtype)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        p, q = both(s=3.0, a=a)
+        r[:] = pl.add(p, q)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        made = pl.assemble(made, pl.mul(a, 5.0), [0, 0])
+    return r, made
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_results_of_helpers_and_of_the_entry(platform: str) -> None:
+    a, r = x(16, 32), o(16, 32)
+    returned = several_results(a, r, config=RunConfig(platform=platform))
+    assert torch.allclose(r, a * 4 + 1, rtol=1e-5, atol=1e-5)
+    assert torch.allclose(returned[0], r)
+    assert torch.allclose(returned[1], a * 5)
+
+
+@pl.jit
+def unknown_keyword(a: pl.Tensor, r: pl.Out[pl.Tensor]):
+    _p, _q = both(a, t=3.0)
+    return r
+
+
 def make(by: float) -> Any:
     @pl.jit.inline
     def add(a: pl.Tensor):
@@ -243,6 +297,7 @@ def entry_from_entry(a: pl.Tensor, r: pl.Out[pl.Tensor]):
 @pytest.mark.parametrize(
     ("kernel", "error", "message"),
     [
+        (unknown_keyword, ParserTypeError, r"both\(\) got an unexpected keyword argument 't'"),
         (itself, ParserSyntaxError, "jit function 'around' calls itself"),
         (number_for_tensor, ParserTypeError, r"parameter 'a' of jit function 'scale' is a tensor, a call gives pl\.Sc"),
         (tensor_for_number, ParserTypeError, r"parameter 's' of jit function 'scale' is a scalar, a call gives pl\.Te"),

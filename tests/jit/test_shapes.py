@@ -116,6 +116,56 @@ def test_slices_of_dynamic_tensors() -> None:
 
 
 @pl.jit
+def lists(a: pl.Tensor, o: pl.Out[pl.Tensor]):
+    s = a.shape
+    n = min(s[0], 8)
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.reshape(pl.slice(a, s, [0, 0]), [1, *s])
+        u = pl.reshape(pl.mul(t, 1.0 * len(s)), t.shape[1:2] + [s[1]])  # noqa: RUF005
+        o[0:n, :] = u[0:n, :]
+        o[n : max(n, a.shape[0]), :] = pl.mul(u[n:16, :], 2.0)
+    return o
+
+
+def test_lists_of_extents_and_functions_of_numbers() -> None:
+    a, o = torch.randn(16, 32), torch.full((16, 32), -7.0)
+    lists(a, o)
+    assert torch.allclose(o[:8], a[:8] * 2)
+    assert torch.allclose(o[8:], a[8:] * 4)
+
+
+@pl.jit
+def shown(a: pl.Tensor, o: pl.Out[pl.Tensor]):
+    pl.static_print(f"a {a.shape} {a.dtype}")
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.add(a, a)
+        pl.static_print(f"t {t.shape[1]} {t.dtype}")
+        o[:] = t
+    return o
+
+
+def test_shapes_and_element_types_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    shown.specialize(torch.zeros(16, 32), torch.zeros(16, 32))
+    lines = [line.partition("]: ")[2] for line in capsys.readouterr().out.splitlines()]
+    assert lines == ["a [16, 32] pl.FP32", "t 32 pl.FP32"]
+
+
+@pl.jit
+def too_many_names(a: pl.Tensor, o: pl.Out[pl.Tensor]):
+    _m, _n, _k = a.shape
+    return o
+
+
+@pl.jit
+def too_few_names(a: pl.Tensor, o: pl.Out[pl.Tensor]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        t = pl.reshape(a, [2, 8, 32])
+        _m, _n = t.shape
+        o[:] = a
+    return o
+
+
+@pl.jit
 def of_nothing(a: pl.Tensor, o: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
         k = pl.read(a, [0, 0])
@@ -132,7 +182,15 @@ def out_of_range(a: pl.Tensor, o: pl.Out[pl.Tensor]):
     return o
 
 
-@pytest.mark.parametrize(("kernel", "text"), [(of_nothing, "k.shape"), (out_of_range, "t.shape[2]")])
+@pytest.mark.parametrize(
+    ("kernel", "text"),
+    [
+        (of_nothing, "k.shape"),
+        (out_of_range, "t.shape[2]"),
+        (too_many_names, "3 names take 2 extents"),
+        (too_few_names, "2 names take 3 extents"),
+    ],
+)
 def test_wrong_uses_are_refused_at_their_place(kernel: Any, text: str) -> None:
     with pytest.raises(ParserError) as caught:
         kernel.specialize(torch.zeros(16, 32), torch.zeros(16, 32))

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..ir.enums import Level
 from ..ir.program import Program
 from .source import FunctionSource, plain_function, read
 
@@ -90,7 +91,8 @@ class JITFunction:
         """
         self._refuse_calls()
         bound, artifact = self._cache.compiled(self, args, kwargs, config, may_be_signature=False)
-        return artifact(*bound.values, config=config)
+        several = getattr(artifact, "orchestration_names", ())  # an opaque helper is one more of them
+        return (artifact[self.__name__] if several else artifact)(*bound.values, config=config)
 
     def compile(self, *args: Any, config: Any = None, **kwargs: Any) -> Any:
         """The `CompiledProgram` for these arguments, the one that a call with the same key uses.
@@ -165,6 +167,11 @@ def _known(kind: str, options: dict[str, Any], names: Sequence[str]) -> dict[str
 
 
 def _decorate(func: Any, kind: str, **options: Any) -> Any:
+    scope, level = options.get("auto_scope", True), options.get("level")
+    if not isinstance(scope, bool):
+        raise TypeError(f"auto_scope= of a jit function is True or False, got {scope!r}")
+    if level not in (None, Level.AIC, Level.AIV, Level.CORE_GROUP):
+        raise ValueError(f"level= of @pl.jit.incore is pl.Level.AIC, AIV or CORE_GROUP, got {level!r}")
     if func is None:
         return lambda inner: JITFunction(inner, kind, **options)
     return JITFunction(func, kind, **options)

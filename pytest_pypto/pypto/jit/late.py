@@ -16,6 +16,8 @@ from ..ir import types as t
 from ..ir.dtypes import DataType
 from ..language.parser.constants import NotConstant, evaluate
 from ..language.parser.context import STATEMENTS, Ctx
+from ..language.parser.diagnostics import ParserSyntaxError
+from ..language.parser.names import MISSING
 from ..language.parser.statements import parse_body
 
 _HEADS = {ast.If: "test", ast.While: "test", ast.For: "iter", ast.With: "items"}
@@ -75,8 +77,9 @@ def _all_numbers(ctx: Ctx, stmt: ast.Assign, names: frozenset[str]) -> bool:
     target, value = stmt.targets[0], stmt.value
     pairs = [(target, value)]
     if isinstance(target, (ast.Tuple, ast.List)):
-        if not isinstance(value, (ast.List, ast.Tuple)) or len(value.elts) != len(target.elts):
+        if not isinstance(value, (ast.List, ast.Tuple)):
             return False
+        check_count(ctx, target, value)
         pairs = list(zip(target.elts, value.elts, strict=True))
     if len(stmt.targets) != 1 or not all(isinstance(n, ast.Name) for n, _ in pairs):
         return False
@@ -128,9 +131,24 @@ class Resolver(ast.NodeTransformer):
         return (item_of(node, self.ctx.constant) or node) if asked else node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """`len(t.shape)`."""
+        """`len(t.shape)`, `min(t.shape[0], 8)`."""
         self.generic_visit(node)
-        return length_of(node) or node
+        return computed(node, self.ctx) or node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """`[1] + t.shape`."""
+        self.generic_visit(node)
+        return joined(node) or node
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        """`[1, *t.shape]`."""
+        self.generic_visit(node)
+        return flattened(node)
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        """`{t.dtype}` in a text."""
+        self.generic_visit(node)
+        return dtype_shown(node) or node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         """Element types that are compared."""
@@ -168,13 +186,58 @@ def item_of(node: ast.Subscript, lookup: Callable[[ast.expr], Any]) -> ast.expr 
     return whole[index] if isinstance(index, int) and -len(whole) <= index < len(whole) else None
 
 
-def length_of(node: ast.Call) -> ast.expr | None:
-    """The length of a list display in `len([...])`."""
-    if isinstance(node.func, ast.Name) and node.func.id == "len" and len(node.args) == 1:
-        whole = node.args[0]
-        if isinstance(whole, ast.List):
-            return ast.copy_location(ast.Constant(len(whole.elts)), node)
-    return None
+FOLDED = ("len", "min", "max", "abs", "int")
+"""Python's own functions that are computed when their arguments are constants."""
+
+
+def folds(node: ast.Call) -> bool:
+    """True for a call of one of Python's own functions that may be computed."""
+    return isinstance(node.func, ast.Name) and node.func.id in FOLDED
+
+
+def computed(node: ast.Call, ctx: Ctx) -> ast.expr | None:
+    """The value of `len([...])`, `min(16, 8)` and the like, None when it is no constant."""
+    assert isinstance(node.func, ast.Name) or not folds(node)
+    if not folds(node) or ctx.closure.get(node.func.id) is not MISSING:  # type: ignore[attr-defined]
+        return None
+    if node.func.id == "len" and len(node.args) == 1 and isinstance(node.args[0], ast.List):  # type: ignore[attr-defined]
+        return ast.copy_location(ast.Constant(len(node.args[0].elts)), node)
+    value = number_of(node, ctx.constant)
+    return None if value is None else ast.copy_location(ast.Constant(value), node)
+
+
+def joined(node: ast.BinOp) -> ast.expr | None:
+    """One list display for the sum of two."""
+    if not (isinstance(node.op, ast.Add) and isinstance(node.left, ast.List) and isinstance(node.right, ast.List)):
+        return None
+    return ast.copy_location(ast.List([*node.left.elts, *node.right.elts], ast.Load()), node)
+
+
+def flattened(node: ast.List) -> ast.List:
+    """The display with the items of starred displays in their place."""
+    items = []
+    for item in node.elts:
+        inner = item.value if isinstance(item, ast.Starred) else None
+        items += inner.elts if isinstance(inner, ast.List) else [item]
+    return ast.copy_location(ast.List(items, node.ctx), node)
+
+
+def dtype_shown(node: ast.FormattedValue) -> ast.expr | None:
+    """The text of an element type within an f-string."""
+    value = node.value
+    plain = isinstance(value, ast.Attribute) and isinstance(value.value, ast.Name) and value.value.id == "pl"
+    return ast.copy_location(ast.Constant(f"pl.{value.attr}"), node) if plain else None  # type: ignore[attr-defined]
+
+
+def check_count(ctx: Ctx, target: ast.Tuple | ast.List, value: ast.List | ast.Tuple) -> None:
+    """Refuse to unpack a list of extents into more or fewer names.
+
+    Raises:
+        ParserSyntaxError: the counts differ.
+    """
+    if len(target.elts) != len(value.elts) and not any(isinstance(t, ast.Starred) for t in target.elts):
+        message = f"{len(target.elts)} names take {len(value.elts)} extents"
+        ctx.fail(ParserSyntaxError, message, target, "write one name per axis")
 
 
 def dtypes_compared(ctx: Ctx, node: ast.Compare) -> ast.expr | None:

@@ -16,7 +16,22 @@ from ..language.parser.constants import dotted
 from ..language.parser.context import Ctx
 from ..language.parser.diagnostics import ParserTypeError
 from ..language.parser.names import MISSING
-from .late import asks, dtype_node, dtypes_compared, extents_node, item_of, late, length_of, number_of, placed
+from .late import (
+    asks,
+    check_count,
+    computed,
+    dtype_node,
+    dtype_shown,
+    dtypes_compared,
+    extents_node,
+    flattened,
+    folds,
+    item_of,
+    joined,
+    late,
+    number_of,
+    placed,
+)
 from .params import bind_call, dynamic_name
 from .renaming import ROOT, Block, Names, _targets, stored
 
@@ -24,6 +39,8 @@ Extents = list[int | None]
 """Extents of a tensor; None for one that is known at run time only."""
 
 _SAME_AS = {"store": 2, "assemble": 0, "write": 0}
+_CALL_KEYWORDS = ("attrs", "device")
+"""Keywords of a call that are not for the function that is called."""
 _SUBMITS = ("submit", "spmd_submit")
 
 
@@ -72,6 +89,8 @@ class Rewriter(ast.NodeTransformer):
     facts: Facts
     names: Names = field(default_factory=Names)
     consts: dict[str, int | float | bool] = field(default_factory=dict)
+    lists: dict[str, ast.List] = field(default_factory=dict)
+    """Variables that stand for a list of constants, such as `s = a.shape`."""
     known: dict[str, Extents] = field(default_factory=dict)
     dtypes: dict[str, str] = field(default_factory=dict)
     once: set[str] = field(default_factory=set)
@@ -160,7 +179,7 @@ class Rewriter(ast.NodeTransformer):
     def _may_be_number(self, value: ast.expr) -> bool:
         """True when the value is made of what a late shape may turn into numbers."""
         names = {n.id for n in ast.walk(value) if isinstance(n, ast.Name)}
-        calls = any(isinstance(n, ast.Call) and not _is_len(n) for n in ast.walk(value))
+        calls = any(isinstance(n, ast.Call) and not folds(n) for n in ast.walk(value))
         return (asks(value) or bool(names & self.late)) and not calls
 
     def _late_numbers(self, stmt: ast.stmt) -> ast.stmt:
@@ -181,7 +200,10 @@ class Rewriter(ast.NodeTransformer):
         """`m, n = x.shape` and `m = x.shape[0] // 2`: constants vanish into their uses, the rest stays."""
         pairs = [(target, value)]
         if isinstance(target, (ast.Tuple, ast.List)):
-            if not isinstance(value, ast.List) or len(value.elts) != len(target.elts):
+            if not isinstance(value, ast.List):
+                return None
+            check_count(self.ctx, target, value)
+            if len(value.elts) != len(target.elts):
                 return None
             pairs = list(zip(target.elts, value.elts, strict=False))
         made: list[ast.stmt] = []
@@ -191,6 +213,8 @@ class Rewriter(ast.NodeTransformer):
             number = number_of(item, _no_names)
             if number is not None and name.id in self.once:
                 self.consts[name.id] = number
+            elif isinstance(item, ast.List) and name.id in self.once and _all_constant(item):
+                self.lists[name.id] = item
             else:
                 place = ast.copy_location(ast.Assign([self._target(name, block)], item, lineno=stmt.lineno), stmt)
                 made.append(self._late_numbers(place) if self._may_be_number(item) else place)
@@ -232,6 +256,8 @@ class Rewriter(ast.NodeTransformer):
         """Scalar arguments and shape constants by value, variables by their present name."""
         if node.id in self.consts:
             return ast.copy_location(ast.Constant(self.consts[node.id]), node)
+        if node.id in self.lists:
+            return placed(copy.deepcopy(self.lists[node.id]), node)
         return ast.copy_location(ast.Name(self.names.read(node.id), node.ctx), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
@@ -279,14 +305,34 @@ class Rewriter(ast.NodeTransformer):
             [self.visit(a) for a in node.args],
             [ast.copy_location(ast.keyword(k.arg, self.visit(k.value)), k) for k in node.keywords],
         )
-        length = length_of(made) if len(node.args) == 1 and self._is_shape(node.args[0]) else None
-        return ast.copy_location(made, node) if length is None else ast.copy_location(length, node)
+        ast.copy_location(made, node)
+        shapes = any(self._is_shape(a) for a in node.args)
+        return (computed(made, self.ctx) or made) if shapes else made
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """`[1] + a.shape` as one list."""
+        made = ast.copy_location(ast.BinOp(self.visit(node.left), node.op, self.visit(node.right)), node)
+        return joined(made) or made
+
+    def visit_List(self, node: ast.List) -> ast.expr:
+        """`[1, *a.shape]`."""
+        made = ast.List([self.visit(e) for e in node.elts], node.ctx)
+        return flattened(ast.copy_location(made, node))
+
+    def visit_FormattedValue(self, node: ast.FormattedValue) -> ast.expr:
+        """`{a.dtype}` in a text."""
+        value = self.visit(node.value)
+        made = ast.copy_location(ast.FormattedValue(value, node.conversion, node.format_spec), node)
+        return (dtype_shown(made) or made) if asks(node.value) else made
 
     def _callee(self, node: ast.Call, callee: Callee) -> ast.expr:
         """`k(a, out=o)` as `self.k(a, o)`: arguments in the order of the parameters."""
         func, inside = node.func, node is not self.whole
         named = {k.arg: k.value for k in node.keywords if k.arg is not None and k.arg in callee.params}
         rest = [k for k in node.keywords if k.arg not in callee.params]
+        for keyword in rest:
+            if keyword.arg not in _CALL_KEYWORDS:
+                self._refuse(node, f"{callee.name}() got an unexpected keyword argument '{keyword.arg or '**'}'")
         args = self._arguments(callee, node, node.args, named)
         keywords = [ast.copy_location(ast.keyword(k.arg, self.visit(k.value)), k.value) for k in rest]
         made = ast.copy_location(ast.Call(_member(func, callee.name), [self.visit(a) for a in args], keywords), node)
@@ -341,9 +387,9 @@ class Rewriter(ast.NodeTransformer):
         """True when the value of `node` comes from the shape of a tensor."""
         return any(
             (isinstance(n, ast.Attribute) and n.attr == "shape" and isinstance(n.value, ast.Name))
-            or (isinstance(n, ast.Name) and n.id in self.consts and n.id in self.once)
+            or (isinstance(n, ast.Name) and (n.id in self.consts or n.id in self.lists) and n.id in self.once)
             for n in ast.walk(node)
-        ) and not any(isinstance(n, ast.Call) and not _is_len(n) for n in ast.walk(node))
+        ) and not any(isinstance(n, ast.Call) and not folds(n) for n in ast.walk(node))
 
     def _learn(self, name: str, value: ast.expr) -> None:
         """What is known of a variable that is assigned: what was known of the operand that it is a new version of."""
@@ -372,8 +418,8 @@ def _no_names(node: ast.expr) -> object:
     return MISSING
 
 
-def _is_len(node: ast.Call) -> bool:
-    return isinstance(node.func, ast.Name) and node.func.id == "len"
+def _all_constant(node: ast.List) -> bool:
+    return all(isinstance(e, ast.Constant) for e in node.elts)
 
 
 def _last(node: ast.expr) -> str:
