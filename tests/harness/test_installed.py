@@ -84,7 +84,8 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_layer(installation: Path, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(TEST, encoding="utf-8")
-    flags = ["--pypto-platform=a2a3sim,a2a3", "-o", f"pythonpath={installation}", "-p", "no:cacheprovider", "-rs"]
+    (tmp_path / "pytest.ini").write_text(f"[pytest]\npythonpath = {installation}\n", encoding="utf-8")
+    flags = ["--pypto-platform=a2a3sim,a2a3", "-p", "no:cacheprovider", "-rs"]
     command = [sys.executable, "-m", "pytest", "--rootdir", str(tmp_path), *flags, "test_it.py"]
     env = {"PYTHONPATH": str(installation), "PATH": "", "OMP_NUM_THREADS": "1", "TMPDIR": str(tmp_path)}
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=env, timeout=300)
