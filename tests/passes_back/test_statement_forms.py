@@ -71,6 +71,38 @@ o = pl.assemble(o, pl.add(acc, pl.cast(k, pl.FP32)), [0, 0])"""
     check(program("x: [6, 16] FP32\no: [1, 16] FP32 Out", body), {"x": x}, acc + 10, platform, tmp_path)
 
 
+@PLATFORMS
+@pytest.mark.parametrize("step", [1, 2, 7, -1, -2, -7])
+def test_loop_with_a_run_time_step(step: int, platform: str, tmp_path: Path) -> None:
+    """Both directions with one text: the bounds are run-time values too."""
+    body = """
+s = pl.read(c, [0])
+first = pl.max(s * -5, 0) // pl.max(s * -1, 1)
+last = pl.max(pl.min(s * 6, 6), -1)
+acc = pl.slice(x, [1, 16], [0, 0])
+for i in pl.range(first, last, s):
+    acc = pl.add(acc, pl.slice(x, [1, 16], [i, 0]))
+    o = pl.assemble(o, pl.add(acc, pl.cast(i, pl.FP32)), [i, 0])"""
+    x, want = randn(6, 16), out(6, 16)
+    first, last = max(-5 * step, 0) // max(-step, 1), max(min(6 * step, 6), -1)
+    acc = x[0]
+    for i in range(first, last, step):
+        acc = acc + x[i]
+        want[i] = acc + i
+    text = program("x: [6, 16] FP32\nc: [1] INT32\no: [6, 16] FP32 Out", body)
+    check(text, {"x": x, "c": number(step)}, want, platform, tmp_path)
+
+
+def test_step_that_is_zero_at_run_time(tmp_path: Path) -> None:
+    text = program(
+        "c: [1] INT32\no: [1, 16] FP32 Out",
+        "s = pl.read(c, [0])\nfor i in pl.range(0, 3, s):\n    "
+        "o = pl.assemble(o, pl.full([1, 16], dtype=pl.FP32, value=1.0), [0, 0])",
+    )
+    with pytest.raises(Exception, match="step of a loop must be positive, got 0"):
+        check_device(text, {"c": number(0), "o": out(1, 16)}, {}, "a2a3sim", tmp_path)
+
+
 # branches ------------------------------------------------------------------------------------------------------------
 
 

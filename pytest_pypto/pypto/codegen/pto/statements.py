@@ -10,7 +10,7 @@ from ...ir.expr import Call, Expr, IterArg, Submit, TupleGetItemExpr, Var, const
 from ...ir.types import ArrayType, ScalarType, TensorType, TileType
 from .dispatch import allocate_result, emit_call
 from .emitter import Emitter, Handle, same_memory
-from .scalars import index_of, is_nonnegative, scalar
+from .scalars import arith, index_of, is_nonnegative, scalar
 from .tiles import allocate, copy_tile, hoist
 from .types import element_text
 
@@ -199,11 +199,11 @@ def _for(em: Emitter, loop: s.ForStmt) -> None:
         if not _is_scalar(arg):
             _bind(em, arg, arg.initValue)
     stride = const_value(loop.step)
-    falls = -stride if stride is not None and stride < 0 else 0
-    low, high, step = _turns(em, loop, falls) if falls else [index_of(em, x) for x in _range(loop)]
+    counts = _counts_turns(em, loop)
+    (low, high, step), factor = _turns(em, loop) if counts else ([index_of(em, x) for x in _range(loop)], "")
     initial = [scalar(em, a.initValue, _dtype(a)) for a in carried]
-    name = em.names.take(f"{loop.loop_var.name_hint}_turn" if falls else loop.loop_var.name_hint)
-    if not falls:
+    name = em.names.take(f"{loop.loop_var.name_hint}_turn" if counts else loop.loop_var.name_hint)
+    if not counts:
         em.define_scalar(loop.loop_var, name, "index")
         if stride is not None and is_nonnegative(em, loop.start):
             em.nonnegative.add(loop.loop_var)
@@ -214,8 +214,8 @@ def _for(em: Emitter, loop: s.ForStmt) -> None:
         text += f" iter_args({inits}) -> ({', '.join(_scalar_type(a) for a in carried)})"
     em.plain(text + " {")
     with em.nested():
-        if falls:
-            _fall(em, loop, name, falls)
+        if counts:
+            _at_turn(em, loop, name, factor)
         values = emit_body(em, loop.body)
         if loop.iter_args:
             _settle(em, loop.iter_args, values)
@@ -230,28 +230,44 @@ def _range(loop: s.ForStmt) -> tuple[Expr, Expr, Expr]:
     return loop.start, loop.stop, loop.step
 
 
-def _turns(em: Emitter, loop: s.ForStmt, down: int) -> list[str]:
-    """Bounds of a loop over the turns of one that falls by `down`: `scf.for` steps upwards only."""
-    first, last = const_value(loop.start), const_value(loop.stop)
+def _counts_turns(em: Emitter, loop: s.ForStmt) -> bool:
+    """`scf.for` steps upwards only: a loop that falls, or may fall, counts its turns."""
+    stride = const_value(loop.step)
+    return stride < 0 if stride is not None else not is_nonnegative(em, loop.step)
+
+
+def _turns(em: Emitter, loop: s.ForStmt) -> tuple[list[str], str]:
+    """Bounds and step of a loop that rises in place of one that does not, and what its index is multiplied with.
+
+    With a constant step the new loop counts turns: the way to go over the length of a step, rounded up. Else it goes
+    the way itself, by steps of their length, so that a step of zero still is one.
+    """
+    stride = const_value(loop.step)
+    zero, one = em.index(0), em.index(1)
+    if stride is None:
+        low, high, step = (index_of(em, x) for x in _range(loop))
+        length = _index(em, "maxsi", step, _index(em, "subi", zero, step))
+        sign = _index(em, "divsi", step, length)
+        return [zero, _index(em, "muli", _index(em, "subi", high, low), sign), length], sign
+    first, last, factor = const_value(loop.start), const_value(loop.stop), em.index(stride)
     if first is not None and last is not None:
-        return [em.index(0), em.index(max(-(-(first - last) // down), 0)), em.index(1)]
-    high, low = index_of(em, loop.start), index_of(em, loop.stop)
-    way, padded, turns = (em.names.take() for _ in range(3))
-    em.line(f"{way} = arith.subi {high}, {low} : index")
-    em.line(f"{padded} = arith.addi {way}, {em.index(down - 1)} : index")
-    em.line(f"{turns} = arith.divsi {padded}, {em.index(down)} : index")
-    return [em.index(0), turns, em.index(1)]
+        return [zero, em.index(max(-(-(first - last) // -stride), 0)), one], factor
+    way = _index(em, "subi", index_of(em, loop.start), index_of(em, loop.stop))
+    turns = _index(em, "divsi", _index(em, "addi", way, em.index(-stride - 1)), em.index(-stride))
+    return [zero, turns, one], factor
 
 
-def _fall(em: Emitter, loop: s.ForStmt, turn: str, down: int) -> None:
-    """The loop's own index, counted down from its start."""
-    way, name = em.names.take(), em.names.take(loop.loop_var.name_hint)
-    start = index_of(em, loop.start)
-    em.line(f"{way} = arith.muli {turn}, {em.index(down)} : index")
-    em.line(f"{name} = arith.subi {start}, {way} : index")
+def _index(em: Emitter, op: str, left: str, right: str) -> str:
+    return arith(em, op, [left, right], "index").name
+
+
+def _at_turn(em: Emitter, loop: s.ForStmt, turn: str, factor: str) -> None:
+    """The index of the loop as written."""
+    stride, stop = const_value(loop.step), const_value(loop.stop)
+    way, name = _index(em, "muli", turn, factor), em.names.take(loop.loop_var.name_hint)
+    em.line(f"{name} = arith.addi {index_of(em, loop.start)}, {way} : index")
     em.define_scalar(loop.loop_var, name, "index")
-    stop = const_value(loop.stop)
-    if stop is not None and stop >= -1:
+    if stride is not None and stop is not None and stop >= -1:
         em.nonnegative.add(loop.loop_var)
 
 

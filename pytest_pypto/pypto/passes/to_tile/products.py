@@ -95,6 +95,10 @@ def _dtype(tensor: e.Var) -> DataType:
     return tensor.type.dtype
 
 
+def _same_dtype(a: e.Expr, b: e.Expr) -> bool:
+    return isinstance(a.type, TensorType) and isinstance(b.type, TensorType) and a.type.dtype is b.type.dtype
+
+
 def _rank(arg: e.Expr) -> int:
     assert isinstance(arg.type, (TensorType, TileType))
     return len(arg.type.shape)
@@ -195,7 +199,6 @@ def _only_stored(k: Kernel, var: e.Var) -> bool:
                 continue
             stored = isinstance(root, e.Call) and root.op.name == "tensor.assemble" and root.args[1] is var
             into_memory = stored and isinstance(root, e.Call) and k.facts.in_memory(root.args[0])
-            same = into_memory and isinstance(root, e.Call) and _dtype(root.args[0]) is _dtype(var)
-            if not same and not isinstance(stmt, s.ReturnStmt):
+            if not (into_memory and isinstance(root, e.Call) and _same_dtype(root.args[0], var)) and not isinstance(stmt, s.ReturnStmt):
                 return False
     return True
