@@ -1,10 +1,9 @@
-"""Every operator of the language has a handler, or is refused by name; every handler is exercised by a test."""
+"""Every operator of the language has a handler, or is refused by name."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -44,18 +43,3 @@ def test_operators_across_devices_are_refused_by_name(name: str) -> None:
     f = Function("f", [a], [], s.EvalStmt(e.Call(e.Op(name), [a], type=a.type)))
     with pytest.raises(UnsupportedOpError, match=f"Unsupported op '{re.escape(name)}'.*across devices"):
         torch_codegen(f)
-
-
-def test_every_handler_is_exercised() -> None:
-    """The names of operators that the tests of this directory mention, spelled out or built from parts."""
-    text = "\n".join(p.read_text(encoding="utf-8") for p in Path(__file__).parent.glob("test_*.py"))
-    words = set(re.findall(r"[a-z_0-9]+", text))
-    kinds = {"row", "col", "expand", "arg", "part", "sync"}
-
-    def mentioned(name: str) -> bool:
-        space, last = name.split(".", 1)
-        if last in words or f"{space}.{last}" in text:
-            return True
-        return all(part in words | kinds or part.removeprefix("arg") in words for part in last.split("_"))
-
-    assert [n for n in _OP_MAP if not mentioned(n)] == []

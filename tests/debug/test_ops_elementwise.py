@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -293,6 +294,40 @@ def test_division_of_integers_by_zero_gives_zero() -> None:
     for op, operands in (("div", [x, zero]), ("fmod", [x, zero]), ("rem", [x, zero, x])):
         result, _ = run_op(f"tile.{op}", operands)
         assert result.tolist() == [[0, 0, 0]]
+
+
+def test_the_least_number_divided_by_minus_one_wraps() -> None:
+    """The processor traps on this pair; the script must not hand it on."""
+    for dtype in (DataType.INT16, DataType.INT32):
+        low = np.iinfo(NUMPY[dtype]).min
+        x = (to_torch(np.array([[low, 7]], NUMPY[dtype]), dtype), tile((1, 2), dtype))
+        y = (to_torch(np.array([[-1, -1]], NUMPY[dtype]), dtype), tile((1, 2), dtype))
+        for op, want in (("div", [low, -7]), ("fmod", [0, 0]), ("rem", [0, 0])):
+            result, _ = run_op(f"tile.{op}", [x, y, x] if op == "rem" else [x, y])
+            assert result.tolist() == [want]
+
+
+@pytest.mark.parametrize(("op", "want"), [("adds", 4), ("maximums", 2**32 - 1), ("minimums", 5), ("ands", 5)])
+def test_a_run_time_number_becomes_unsigned_first(op: str, want: int) -> None:
+    """INT32 -1 beside UINT32 elements is 2**32 - 1."""
+    from .build import Body, function, run
+
+    def body(b: Body, x: e.Var, n: e.Var) -> None:
+        b.ret(b.op("y", f"tile.{op}", x, n, type=x.type))
+
+    f = function("f", [("x", tile((1, 1), DataType.UINT32)), ("n", e.ConstInt(0, DataType.INT32).type)], body)
+    assert run(f, to_torch(np.array([[5]], np.uint32), DataType.UINT32), -1).tolist() == [[want]]
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("op", ["fmod", "rem"])
+def test_remainders_of_huge_quotients_are_exact(op: str, dtype: DataType) -> None:
+    info = ml_dtypes.finfo(NUMPY[dtype])
+    a = np.full((1, 16), float(info.max)).astype(NUMPY[dtype])
+    b = np.full((1, 16), float(info.smallest_subnormal) * 3).astype(NUMPY[dtype])
+    operands = [(to_torch(v, dtype), tile((1, 16), dtype)) for v in (a, b)]
+    result, _ = run_op(f"tile.{op}", operands + [operands[0]] * (op == "rem"))
+    close(to_numpy(result, dtype), np.fmod(a.astype(np.float64), b.astype(np.float64)).astype(NUMPY[dtype]), dtype)
 
 
 def test_mixed_types_are_promoted_first() -> None:

@@ -80,6 +80,76 @@ def test_gather_by_mask_reinterprets_bits_and_keeps_regions() -> None:
     close(to_numpy(valid_part(result), F32), a[:, 1:5:2], F32)
 
 
+BITS = [
+    (DataType.UINT16, F16),
+    (F16, DataType.UINT16),
+    (DataType.BF16, DataType.UINT16),
+    (DataType.UINT16, I16),
+    (U32, F32),
+    (U32, I32),
+    (F32, U32),
+    (I32, U32),
+    (DataType.UINT64, DataType.INT64),
+    (DataType.INT8, DataType.UINT8),
+]
+
+
+@pytest.mark.parametrize(("source", "target"), BITS, ids=str)
+@pytest.mark.parametrize("op", ["tensor.gather_mask", "tile.gather_mask", "tile.gatherb"])
+def test_bits_under_another_type(op: str, source: DataType, target: DataType) -> None:
+    """Also where the script holds a type in a wider one."""
+    a = sample((2, 512 // source.get_byte()), source, 1)
+    operands, kwargs = [given(op.split(".")[0], a, source)], {"output_dtype": target}
+    if op == "tile.gatherb":
+        offsets = np.array([[32, 0, 96, 64, 480, 512, 544, 0]], np.uint32)
+        operands.append(given("tile", offsets, U32))
+        raw = a.view(np.uint8).reshape(-1)
+        want = np.concatenate([raw[o : o + 32] for o in offsets[0]]).view(NUMPY[target])[None]
+    else:
+        kwargs["mask_pattern"] = 4
+        want = np.ascontiguousarray(a[:, 1::4]).view(NUMPY[target])
+    result, made = run_op(op, operands, kwargs)
+    assert made.dtype is target  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(to_numpy(result, target).view(np.uint8), want.view(np.uint8))
+
+
+def test_bytes_of_small_floats() -> None:
+    """FP8 values are held in float32 and read back as the bytes of their own type."""
+    import ml_dtypes
+
+    a = np.array([[1.0, -2.5, 448.0, 0.0, 0.0625, 3.5, -0.0, 96.0]], np.float32)
+    x = (to_torch(a, F32), tile((1, 8), DataType.FP8E4M3FN))
+    result, _ = run_op("tile.gather_mask", [x], {"mask_pattern": 1, "output_dtype": DataType.UINT8})
+    assert result.tolist() == a[:, ::2].astype(ml_dtypes.float8_e4m3fn).view(np.uint8).tolist()
+    codes = np.array([[0x38, 0xC2, 0x7E, 0x01]], np.uint8)
+    x = (to_torch(codes, DataType.UINT8), tile((1, 4), DataType.UINT8))
+    result, _ = run_op("tile.gather_mask", [x], {"mask_pattern": 7, "output_dtype": DataType.FP8E4M3FN})
+    assert result.tolist() == codes.view(ml_dtypes.float8_e4m3fn).astype(np.float32).tolist()
+
+
+def test_bits_that_torch_has_no_form_for_are_refused() -> None:
+    x = (to_torch(np.zeros((1, 8), np.float32), F32), tile((1, 8), DataType.HF8))
+    with pytest.raises(ValueError, match=r"the bits of hf8 are not supported .* pl\.cast"):
+        run_op("tile.gather_mask", [x], {"mask_pattern": 1, "output_dtype": DataType.UINT8})
+
+
+def test_words_beyond_63_bits_compare_as_unsigned_numbers() -> None:
+    a = np.array([[2**63 + 1, 5, 2**64 - 1, 0]], np.uint64)
+    operands = [given("tensor", a, DataType.UINT64), e.ConstInt(2**63, DataType.UINT64)]
+    (positions, counts), _ = run_op("tensor.gather_compare", operands, {"cmp_mode": 4, "out_cols": 4})
+    assert (positions[0, :2].tolist(), counts.tolist()) == ([0, 2], [[2]])
+
+
+def test_padding_of_the_index_replaces_no_row() -> None:
+    a, src = sample((6, 8), F32, 1), sample((6, 8), F32, 2)
+    index = padded(np.array([[4], [1]], np.int32), (3, 2), I32)
+    operands = [given("tile", a, F32), given("tile", index, I32, (2, 1)), given("tile", src, F32)]
+    result, _ = run_op("tile.scatter_update", operands)
+    want = a.copy()
+    want[4], want[1] = src[0], src[2]
+    close(to_numpy(result, F32), want, F32)
+
+
 def test_an_unknown_pattern_is_refused() -> None:
     from pytest_pypto.pypto.debug.torch_codegen import _PREAMBLE
 

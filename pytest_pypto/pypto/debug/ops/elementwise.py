@@ -95,7 +95,7 @@ def _remainder(function: str, scalar: bool) -> Emit:
         b = as_element(site, 1, site.out) if scalar else site.typed(1, site.out)
         if _is_u64(site):
             return f"_u64_divmod({a}, {b}, True)"
-        return settle(f"_int_rem({a}, {b}, {floor})" if _is_int(site.out) else f"torch.{function}({a}, {b})", site.out)
+        return settle(f"_{'int' if _is_int(site.out) else 'float'}_rem({a}, {b}, {floor})", site.out)
 
     return emit
 
@@ -158,8 +158,9 @@ def _one(function: str) -> Emit:
         text = f"torch.{function}({site[0]})"
         given = site.args[0].dtype
         if function not in ("neg", "abs", "relu") and _is_int(given) and site.out is not None:
-            text = f"torch.{function}({site[0]}.float()).to({torch_name(site.out)})"
-        if given is DataType.UINT64 and function == "abs":
+            wide = f"_u64_float({site[0]})" if given is DataType.UINT64 else site[0]
+            text = f"torch.{function}({wide}.float()).to({torch_name(site.out)})"
+        if given is DataType.UINT64 and function in ("abs", "relu"):
             return site[0]
         return settle(text, site.out)
 
@@ -209,7 +210,8 @@ def _part(op: str, plain: str) -> Emit:
     def emit(site: Site) -> str:
         if not site.partial(0, 1):
             return _two(plain)(site)
-        return settle(f'_part({site.typed(0, site.out)}, {site.typed(1, site.out)}, "{op}")', site.out)
+        kind = f"u{op}" if _is_u64(site) and op in ("max", "min") else op
+        return settle(f'_part({site.typed(0, site.out)}, {site.typed(1, site.out)}, "{kind}")', site.out)
 
     return emit
 
@@ -231,7 +233,9 @@ def _expand(kind: str, op: str) -> Emit:
         if kind == "row" and op == "add" and _is_block(site):
             return settle(f"_row_expand_add({a}, {v})", site.out)
         if op == "div" and _is_int(site.out):
-            return settle(f"_int_div({a}, {v})", site.out)
+            return f"_u64_divmod({a}, {v}, False)" if _is_u64(site) else settle(f"_int_div({a}, {v})", site.out)
+        if op in ("max", "min") and _is_u64(site):
+            return f"_unsigned(torch.{functions[op]}(_unsigned({a}), _unsigned({v})))"
         return settle(f"torch.{functions[op]}({a}, {v})", site.out)
 
     return emit

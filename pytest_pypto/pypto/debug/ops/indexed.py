@@ -5,6 +5,7 @@ from __future__ import annotations
 from ...ir.dtypes import DataType
 from ...ir.types import ShapedType, TupleType
 from ..dtypes import torch_name
+from .bits import from_bits, own_bits, own_type
 from .scalars import as_element
 from .table import Site, both, register
 
@@ -19,29 +20,24 @@ def _gather_flat(site: Site) -> str:
     return f"_gather_flat({site[0]}, {site[1]})"
 
 
-def _output(site: Site) -> str:
-    """`, dtype` when the result is to be read as another type."""
+def _output(site: Site) -> DataType | None:
+    """The type that the bits are to be read as, when it is another one."""
     dtype = site.kwargs.get("output_dtype")
-    source = site.args[0].dtype
-    if not isinstance(dtype, DataType) or dtype is source:
-        return ""
-    return f", {torch_name(dtype)}"
+    return dtype if isinstance(dtype, DataType) and dtype is not site.args[0].dtype else None
 
 
 @register(*both("gather_mask"), region="own")
 def _gather_mask(site: Site) -> str:
-    pattern = int(site.kwargs.get("mask_pattern", 7))
-    dtype = site.kwargs.get("output_dtype")
-    if isinstance(dtype, DataType) and dtype in (DataType.UINT32, DataType.UINT16) and dtype is not site.args[0].dtype:
-        own = "torch.int32" if dtype is DataType.UINT32 else "torch.int16"
-        return f'_held(_gather_mask({site[0]}, {pattern}, {own}), "{dtype}")'
-    return f"_gather_mask({site[0]}, {pattern}{_output(site)})"
+    pattern, dtype = int(site.kwargs.get("mask_pattern", 7)), _output(site)
+    if dtype is None:
+        return f"_gather_mask({site[0]}, {pattern})"
+    return from_bits(f"_gather_mask({own_bits(site, 0)}, {pattern}, {own_type(dtype)})", dtype)
 
 
 @register("tile.gatherb", region="own")
 def _gather_bytes(site: Site) -> str:
-    dtype = site.kwargs.get("output_dtype", site.args[0].dtype) or DataType.FP32
-    return f"_gather_bytes({site[0]}, {site[1]}, {torch_name(dtype)})"
+    dtype = _output(site) or site.args[0].dtype or DataType.FP32
+    return from_bits(f"_gather_bytes({own_bits(site, 0)}, {site[1]}, {own_type(dtype)})", dtype)
 
 
 @register(*both("gather_compare"), region="own")
@@ -50,7 +46,11 @@ def _gather_compare(site: Site) -> str:
     mode, cols = int(site.kwargs.get("cmp_mode", 0)), int(site.kwargs.get("out_cols", 0))
     offset = int(site.kwargs.get("offset", 0))
     value = as_element(site, 1, site.args[0].dtype)
-    return f"_gather_compare({site[0]}, {value}, {mode}, {cols}, {offset}, {torch_name(count)})"
+    values = site[0]
+    if site.args[0].dtype is DataType.UINT64:
+        source = site.named(0)
+        values, value = f"_copy_region_attrs({source}, _unsigned({source}))", f"_unsigned({value})"
+    return f"_gather_compare({values}, {value}, {mode}, {cols}, {offset}, {torch_name(count)})"
 
 
 @register(*both("gather_row"), writes=0)

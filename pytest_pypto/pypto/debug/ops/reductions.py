@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...ir.dtypes import DataType
 from ..dtypes import is_narrow_float, settle, torch_name
 from .table import Emit, Site, register, wrapped
 
@@ -20,6 +21,8 @@ def _axis(site: Site, kind: str) -> int:
 def _reduction(kind: str, op: str) -> Emit:
     def emit(site: Site) -> str:
         axis, keep = _axis(site, kind), bool(site.kwargs.get("keep_dim", True))
+        if site.args[0].dtype is DataType.UINT64 and op in ("max", "min"):
+            return _scalar_result(site, f'_reduce({site[0]}, "u{op}", {axis}{"" if keep else ", False"})')
         if site.partial(0):
             return settle(f'_reduce({site[0]}, "{op}", {axis}{"" if keep else ", False"})', site.out)
         source = wrapped(site[0])
@@ -37,6 +40,8 @@ def _reduction(kind: str, op: str) -> Emit:
 def _arg_reduction(kind: str, op: str) -> Emit:
     def emit(site: Site) -> str:
         axis, keep = _axis(site, kind), bool(site.kwargs.get("keep_dim", True))
+        if site.args[0].dtype is DataType.UINT64:
+            return _scalar_result(site, f'_arg_reduce({site[0]}, "u{op}", {axis}{"" if keep else ", False"})')
         if site.partial(0):
             return f'_arg_reduce({site[0]}, "{op}", {axis}{"" if keep else ", False"})'
         return _scalar_result(site, f"{wrapped(site[0])}.arg{op}(dim={axis}, keepdim={keep}).to(torch.int32)")

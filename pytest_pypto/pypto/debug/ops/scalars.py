@@ -6,7 +6,7 @@ import math
 import struct
 
 from ...ir.dtypes import DataType
-from ..dtypes import is_narrow_float, torch_name
+from ..dtypes import SETTLED, is_narrow_float, torch_name
 from .table import Site, number
 
 
@@ -22,7 +22,7 @@ def as_element(site: Site, k: int, dtype: DataType | None) -> str:
         return operand.text
     if dtype is DataType.FP32 and operand.dtype is not None:
         return operand.text
-    if dtype.is_float() and not is_narrow_float(dtype):
+    if (dtype.is_float() and not is_narrow_float(dtype)) or dtype in (*SETTLED, DataType.UINT64):
         return f'_cast_scalar({operand.text}, "{dtype}")'
     return f"_scalar({operand.text}, {torch_name(dtype)})"
 
@@ -36,7 +36,7 @@ def element_of(value: int | float | bool, dtype: DataType) -> int | float | bool
     if isinstance(value, float) and not math.isfinite(value):
         return 0
     bits = dtype.get_bit()
-    low = 0 if dtype.is_unsigned_int() else -(1 << (bits - 1))
+    low = 0 if dtype.is_unsigned_int() and bits < 64 else -(1 << (bits - 1))  # 64-bit words are held as signed ones
     return (int(value) - low) % (1 << bits) + low
 
 

@@ -6,6 +6,7 @@ from ...ir.dtypes import DataType
 from ...ir.enums import CAST_MODES, TensorLayout
 from ...ir.types import TensorType
 from ..dtypes import SETTLED, is_odd, settle, torch_name
+from .bits import from_bits, own_bits, own_type
 from .memory import declared_shape
 from .table import Site, both, register, wrapped
 
@@ -96,34 +97,8 @@ def _view(site: Site) -> str:
 def _reinterpret(site: Site) -> str:
     dtype = site.kwargs.get("dtype", site.out)
     assert isinstance(dtype, DataType)
-    source = site.args[0].dtype
-    if source in _WIDE or dtype in _WIDE:
-        text = _narrow(site, source)
-        shape = f", {site[1]}" if site.given(1) else ""
-        return (
-            f'_held(_reinterpret({text}, {_native(dtype)}{shape}), "{dtype}")'
-            if dtype in _WIDE
-            else (f"_reinterpret({text}, {torch_name(dtype)}{shape})")
-        )
     shape = f", {site[1]}" if site.given(1) else ""
-    return f"_reinterpret({site[0]}, {torch_name(dtype)}{shape})"
-
-
-_WIDE = {DataType.UINT16: "torch.int16", DataType.UINT32: "torch.int32"}
-"""Types held in a wider torch type, with the torch type of their own width."""
-
-
-def _native(dtype: DataType) -> str:
-    return _WIDE.get(dtype) or torch_name(dtype)
-
-
-def _narrow(site: Site, source: DataType | None) -> str:
-    if source not in _WIDE:
-        return site[0]
-    if site.partial(0):
-        name = site.named(0)
-        return f"_copy_region_attrs({name}, {name}.to({_WIDE[source]}))"
-    return f"{wrapped(site[0])}.to({_WIDE[source]})"
+    return from_bits(f"_reinterpret({own_bits(site, 0)}, {own_type(dtype)}{shape})", dtype)
 
 
 @register(*both("concat"), region="own")

@@ -149,24 +149,28 @@ def _scalar(value: Any, dtype: torch.dtype) -> Any:
 
 
 def _int_div(a: torch.Tensor, b: Any) -> Any:
-    """Integer division that truncates towards zero; division by zero gives 0."""
+    """Integer division that truncates towards zero; by zero it gives 0, and the least number by -1 wraps to itself."""
     divisor = b if isinstance(b, torch.Tensor) else torch.tensor(b, dtype=a.dtype)
     zero = divisor == 0
-    out = torch.div(a, torch.where(zero, 1, divisor), rounding_mode="trunc")
-    return torch.where(zero, 0, out)
+    turned = torch.zeros_like(zero) if divisor.dtype == torch.uint8 else divisor == -1
+    # The processor traps on the least number divided by -1, so that torch must never see it.
+    out = torch.div(a, torch.where(zero | turned, 1, divisor), rounding_mode="trunc")
+    return torch.where(zero, 0, torch.where(turned, torch.neg(out), out))
 
 
 def _int_rem(a: torch.Tensor, b: Any, floor: bool) -> Any:
-    """Integer remainder with the sign of the divisor (`floor`) or of the dividend; 0 when the divisor is 0."""
+    """Integer remainder with the sign of the divisor (`floor`) or of the dividend; 0 when the divisor is 0 or -1."""
     divisor = b if isinstance(b, torch.Tensor) else torch.tensor(b, dtype=a.dtype)
-    zero = divisor == 0
-    safe = torch.where(zero, 1, divisor)
-    return torch.where(zero, 0, torch.remainder(a, safe) if floor else torch.fmod(a, safe))
+    whole = divisor == 0
+    if divisor.dtype != torch.uint8:  # the processor traps on the least number and -1
+        whole = whole | (divisor == -1)
+    safe = torch.where(whole, 1, divisor)
+    return torch.where(whole, 0, torch.remainder(a, safe) if floor else torch.fmod(a, safe))
 
 
 def _unsigned(x: Any) -> Any:
-    """64-bit words shifted so that signed comparison orders them as unsigned numbers."""
-    return x ^ -(2**63)
+    """64-bit words (or a number) shifted so that signed comparison orders them as unsigned numbers."""
+    return x % 2**64 - 2**63 if isinstance(x, int) else x ^ -(2**63)
 
 
 def _u64_divmod(a: torch.Tensor, b: Any, remainder: bool) -> torch.Tensor:
@@ -202,6 +206,16 @@ def _float_to_u64(x: torch.Tensor, mode: str) -> torch.Tensor:
     high = wide >= 2.0**63
     words = torch.where(high, wide - 2.0**63, wide).clamp(max=2.0**63 - 1024).to(torch.int64)
     return torch.where(wide >= 2.0**64, -1, torch.where(high, words ^ -(2**63), words))
+
+
+def _float_rem(a: torch.Tensor, b: Any, floor: bool) -> Any:
+    """Float remainder with the sign of the divisor (`floor`) or of the dividend.
+
+    It is exact for every pair of numbers, so that it is computed in float64: the vector code of narrower types gives
+    NaN for large quotients.
+    """
+    wide = (b if isinstance(b, torch.Tensor) else torch.tensor(b, dtype=a.dtype)).double()
+    return (torch.remainder(a.double(), wide) if floor else torch.fmod(a.double(), wide)).to(a.dtype)
 
 
 def _cast_scalar(value: Any, name: str) -> Any:

@@ -197,10 +197,11 @@ def _scatter_mask(src: torch.Tensor, dst: torch.Tensor, pattern: int) -> Any:
 
 
 def _scatter_update(x: torch.Tensor, index: torch.Tensor, src: torch.Tensor) -> Any:
-    """A copy of `x` in which row `index.flat[p]` is row p of `src`; a later p wins."""
+    """A copy of `x` in which row `index.flat[p]` is row p of `src`, for the valid part of `index`; a later p wins."""
     out = x.clone()
     width = x.shape[-1]
     rows, new = out.view(-1, width), src.reshape(-1, width)
-    for p, row in enumerate(_inside("scatter_update", index.reshape(-1), rows.shape[0]).tolist()):
-        rows[row] = new[p]
+    places = _box(_copy_region_attrs(index, torch.arange(index.numel()).reshape(index.shape))).reshape(-1)
+    for p, row in zip(places.tolist(), _inside("scatter_update", _box(index).reshape(-1), rows.shape[0]), strict=True):
+        rows[int(row)] = new[p]
     return _copy_region_attrs(x, out)

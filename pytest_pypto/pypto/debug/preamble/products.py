@@ -35,7 +35,7 @@ def _accumulate(acc: torch.Tensor, product: torch.Tensor, start: Any = False) ->
 
 def _gemv(a: torch.Tensor, b: torch.Tensor, plus: torch.Tensor | None = None) -> Any:
     """`[1, K] @ [K, N]` (plus an accumulator or a bias) in row 0 of a 16-row accumulator; rows 1-15 are padding."""
-    row = _matmul(a[:1], b)
+    row = _matmul(a, b)[:1]
     valid = (1, _region(b)[-1])
     if plus is not None:
         row = row + plus[:1].to(row.dtype)

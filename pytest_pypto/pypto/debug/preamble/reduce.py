@@ -6,12 +6,14 @@ from typing import Any
 
 import torch
 
+from .elements import _unsigned
 from .regions import _box, _region, _with_valid
 
 
 def _reduce(t: torch.Tensor, op: str, axis: int, keepdim: bool = True) -> Any:
     """Sum, prod, max or min of the valid cells along `axis`; the element type stays, sums of floats use FP32.
 
+    `umax` and `umin` take 64-bit words as unsigned numbers.
     Cells of the result whose line holds no valid cell are padding.
     """
     axis %= t.dim()
@@ -24,6 +26,8 @@ def _reduce(t: torch.Tensor, op: str, axis: int, keepdim: bool = True) -> Any:
 
 
 def _reduced(box: torch.Tensor, op: str, axis: int) -> Any:
+    if op[0] == "u":
+        return _unsigned(_reduced(_unsigned(box), op[1:], axis))
     if op == "max":
         return box.amax(dim=axis, keepdim=True)
     if op == "min":
@@ -34,12 +38,15 @@ def _reduced(box: torch.Tensor, op: str, axis: int) -> Any:
 
 
 def _arg_reduce(t: torch.Tensor, op: str, axis: int, keepdim: bool = True) -> Any:
-    """Position (INT32) of the first largest ("max") or smallest ("min") valid cell along `axis`."""
+    """Position (INT32) of the first largest ("max") or smallest ("min") valid cell along `axis`.
+
+    `umax` and `umin` take 64-bit words as unsigned numbers.
+    """
     axis %= t.dim()
-    box = _box(t)
+    box = _unsigned(_box(t)) if op[0] == "u" else _box(t)
     out = torch.zeros([1 if k == axis else s for k, s in enumerate(t.shape)], dtype=torch.int32)
     if box.numel():
-        part = box.argmax(dim=axis, keepdim=True) if op == "max" else box.argmin(dim=axis, keepdim=True)
+        part = box.argmax(dim=axis, keepdim=True) if op.endswith("max") else box.argmin(dim=axis, keepdim=True)
         out[tuple(slice(0, s) for s in part.shape)] = part.to(torch.int32)
     return _collapsed(t, out, axis, keepdim)
 
@@ -57,7 +64,8 @@ def _collapsed(t: torch.Tensor, out: torch.Tensor, axis: int, keepdim: bool) -> 
 def _part(a: torch.Tensor, b: torch.Tensor, op: str) -> Any:
     """`a op b` where both are valid, the one valid element elsewhere; the region of the result is that of `a`.
 
-    `op` is add, mul, max or min. Cells valid in neither operand stay zero.
+    `op` is add, mul, max or min, and umax or umin for 64-bit words taken as unsigned numbers. Cells valid in neither
+    operand stay zero.
     """
     shape = torch.broadcast_shapes(a.shape, b.shape)  # type: ignore[no-untyped-call]
     out = torch.zeros(shape, dtype=torch.promote_types(a.dtype, b.dtype))
@@ -67,8 +75,12 @@ def _part(a: torch.Tensor, b: torch.Tensor, op: str) -> Any:
     x, y = a.expand(shape), b.expand(shape)
     out[other] = y[other].to(out.dtype)
     out[mine] = x[mine].to(out.dtype)
-    apply: Any = {"add": torch.add, "mul": torch.mul, "max": torch.maximum, "min": torch.minimum}[op]
-    out[both] = apply(x[both], y[both])
+    functions = {"add": torch.add, "mul": torch.mul, "max": torch.maximum, "min": torch.minimum}
+    apply: Any = functions[op.removeprefix("u")]
+    if op[0] == "u":
+        out[both] = _unsigned(apply(_unsigned(x[both]), _unsigned(y[both])))
+    else:
+        out[both] = apply(x[both], y[both])
     return _with_valid(out, left) if getattr(a, "_pypto_valid_shape", None) is not None else out
 
 
