@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 
+import numpy as np
 import pytest
 import torch
 
@@ -18,6 +19,7 @@ IN, OUT, INOUT = ParamDirection.In, ParamDirection.Out, ParamDirection.InOut
 A = ParamInfo("a", IN, (2, 3), DataType.FP32)
 S = ParamInfo("s", IN, None, DataType.FP32)
 K = ParamInfo("k", IN, None, DataType.INT32)
+B = ParamInfo("b", IN, None, DataType.BOOL)
 O = ParamInfo("out", OUT, (2, 3), DataType.FP32)  # noqa: E741
 DYN = ParamInfo("d", IN, (-1, 3), DataType.BF16)
 
@@ -90,7 +92,11 @@ def test_checks_of_host_tensors_can_be_switched_off(monkeypatch: pytest.MonkeyPa
         (S, ctypes.c_float(0.5), 0.5),
         (K, 7, 7),
         (K, ctypes.c_int32(7), 7),
-        (ParamInfo("b", IN, None, DataType.BOOL), 1, True),
+        (B, 1, True),
+        (B, np.bool_(False), False),
+        (K, np.int64(7), 7),
+        (K, np.array(7, np.uint8), 7),
+        (S, np.float64(0.5), 0.5),
         (ParamInfo("i", IN, None, DataType.INDEX), -3, -3),
     ],
 )
@@ -105,6 +111,15 @@ def test_scalars(param: ParamInfo, value: object, expected: object) -> None:
         (S, ctypes.c_double(1), "expects c_float for dtype fp32; got c_double"),
         (S, "x", "Parameter 's' is a scalar (fp32); got 'x'"),
         (K, 2**40, "Parameter 'k' is a scalar (int32); 1099511627776 is out of its range"),
+        (K, np.int64(2**40), "is out of its range"),
+        (K, np.float32(1), "got np.float32(1.0)" if np.__version__ >= "2" else "got 1.0"),
+        (K, float("nan"), "Parameter 'k' is a scalar (int32); got nan"),
+        (K, None, "Parameter 'k' is a scalar (int32); got None"),
+        (S, 10**400, "too large"),
+        (S, [1.0], "Parameter 's' is a scalar (fp32); got [1.0]"),
+        (B, "yes", "Parameter 'b' is a scalar (bool); got 'yes': pass True or False"),
+        (B, None, "pass True or False"),
+        (B, 5, "5 is out of its range"),
         (ParamInfo("f", IN, None, DataType.FP8E5M2), 1, "Unsupported scalar dtype fp8e5m2"),
     ],
 )
@@ -130,3 +145,10 @@ def test_inout_parameters_are_never_allocated() -> None:
     carried = ParamInfo("c", INOUT, (2, 3), DataType.FP32)
     with pytest.raises(TypeError, match="expects 2"):
         call([A, carried], torch.ones(2, 3))
+
+
+def test_views_computed_on_reading_are_refused() -> None:
+    """Their bytes are not their values: numpy cannot share them."""
+    with pytest.raises(ValueError, match=r"'a'\) is a view whose values are computed .* pass t.resolve_neg"):
+        call([A], torch._neg_view(torch.ones(2, 3)))
+    call([A], torch._neg_view(torch.ones(2, 3)).resolve_neg())

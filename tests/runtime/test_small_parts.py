@@ -170,4 +170,6 @@ def test_a_bare_run_options_is_refused_as_a_config(tmp_path: Path) -> None:
     compiled = ir.compile(HostSum, output_dir=tmp_path)
     with pytest.raises(AttributeError, match="dfx_options"):
         compiled(1, 2, config=RunOptions())
+    with pytest.raises(TypeError, match="config takes a RunConfig, got int"):
+        compiled(1, 2, config=3)
     assert RunConfig().dfx_options()

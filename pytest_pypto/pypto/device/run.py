@@ -18,7 +18,7 @@ from . import artifact as artifacts
 from .artifact import Artifact
 from .checks.ends import end_findings
 from .checks.global_checks import GlobalChecks
-from .findings import DeviceError, StopRun
+from .findings import DeviceError, Finding, FindingKind, Site, StopRun
 from .host.interp import Interpreter
 from .host.program import HostProgram, read_host
 from .host.scalars import converted
@@ -37,9 +37,14 @@ _PARAM_BASE = 1 << 36
 
 @dataclass
 class Argument:
-    """One argument of the entry: the caller's array, the buffer that stands for it, and the value for the host."""
+    """One argument of the entry: the caller's array, the buffer that stands for it, and the value for the host.
+
+    `array` has the caller's memory as a plain array; `direction` is that of the parameter.
+    """
 
     given: Any
+    array: Any
+    direction: ParamDirection
     buffer: GlobalBuffer | None
     value: Any
 
@@ -54,8 +59,13 @@ def run_artifact(
     Raises:
         DeviceError: wrong arguments, a damaged artifact, an unsupported construct, or a fault that stops the run and
             whose sanitizer is off.
+        TypeError: arguments that are no sequence, or settings of another type.
     """
-    chosen = settings or DeviceSettings()
+    chosen = DeviceSettings() if settings is None else settings
+    if not isinstance(chosen, DeviceSettings):
+        raise TypeError(f"settings must be DeviceSettings, got {type(chosen).__name__}")
+    if not isinstance(args, (list, tuple)):
+        raise TypeError(f"args must be a list or tuple with one value per parameter, got {type(args).__name__}")
     artifact = artifacts.load(Path(artifact_dir), read_host)
     _check_platform(artifact, chosen)
     with artifact.lock, np.errstate(all="ignore"), _collector_paused():
@@ -157,17 +167,18 @@ def bind(program: HostProgram, args: Sequence[Any], run: RunContext) -> list[Arg
             f"{entry.name} takes {len(entry.params)} argument(s) ({names}), got {len(args)}",
             **program.place,
         )
-    found = []
+    found: list[Argument] = []
     extents: dict[Var, int] = {}
     address = _PARAM_BASE
     for i, (param, direction, given) in enumerate(zip(entry.params, entry.param_directions, args, strict=True)):
         name = param.name_hint.split("__ssa")[0]
         if isinstance(param.type, TensorType):
-            made = _tensor(program, i, name, param.type, given, _ROLES[direction], run, extents, address)
-            address += -(-max(made.given.nbytes, 1) // 1024) * 1024
+            made = _tensor(program, i, name, param.type, given, direction, run, extents, address, found)
+            address += -(-max(made.array.nbytes, 1) // 1024) * 1024
         else:
             made = _scalar(program, i, name, param.type, given)
         found.append(made)
+    _report_overlaps(program, found, run)
     return found
 
 
@@ -177,27 +188,89 @@ def _tensor(
     name: str,
     typ: TensorType,
     given: Any,
-    role: str,
+    direction: ParamDirection,
     run: RunContext,
     extents: dict[Var, int],
     address: int,
+    earlier: Sequence[Argument],
 ) -> Argument:
-    if not isinstance(given, np.ndarray):
+    array = _plain(program, i, name, typ, given, direction)
+    _check_shape(program, i, name, typ, array.shape, extents)
+    twin = next((a for a in earlier if a.buffer is not None and _same_memory(a.array, array)), None)
+    role = _ROLES[direction]
+    if twin is not None:
+        assert twin.buffer is not None
+        _both(twin, direction)
+        buffer = GlobalBuffer(twin.buffer.flat, name, twin.buffer.role, array.shape, base=twin.buffer)
+    else:
+        own = array.flags.c_contiguous and (array.flags.writeable or direction is not ParamDirection.In)
+        flat = (array if own else np.array(array, order="C")).reshape(-1)
+        buffer = GlobalBuffer(flat, name, role, array.shape, track=run.log and role == "out", address=address)
+        buffer.guard = run.log and role == "in"
+    buffer.param = i
+    return Argument(given, array, direction, buffer, HostTensor(buffer.whole(), typ.dtype))
+
+
+def _plain(program: HostProgram, i: int, name: str, typ: TensorType, given: Any, direction: ParamDirection) -> Array:
+    """The caller's memory as a plain array of the parameter's element type."""
+    if not isinstance(given, np.ndarray) or isinstance(given, np.ma.MaskedArray):
         raise DeviceError(f"argument {i} ({name!r}) must be an array, got {type(given).__name__}", **program.place)
     try:
         kind = storage(typ.dtype)
     except BindError as exc:
         raise DeviceError(f"argument {i} ({name!r}): {exc}", **program.place) from None
     if given.dtype != kind:
+        swapped = " of the other byte order" if given.dtype.newbyteorder() == kind else ""
         raise DeviceError(
-            f"argument {i} ({name!r}) holds {given.dtype.name}, the program takes {kind.name}", **program.place
+            f"argument {i} ({name!r}) holds {given.dtype.name}{swapped}, the program takes {kind.name}", **program.place
         )
-    _check_shape(program, i, name, typ, given.shape, extents)
-    flat = given.reshape(-1) if given.flags.c_contiguous else np.ascontiguousarray(given).reshape(-1)
-    buffer = GlobalBuffer(flat, name, role, given.shape, track=run.log and role == "out", address=address)
-    buffer.param = i
-    buffer.guard = run.log and role == "in"
-    return Argument(given, buffer, HostTensor(buffer.whole(), typ.dtype))
+    if direction is not ParamDirection.In:
+        if not given.flags.writeable:
+            raise DeviceError(
+                f"argument {i} ({name!r}) is read-only, but the program writes it; pass a copy", **program.place
+            )
+        if given.size and any(s == 0 and n > 1 for s, n in zip(given.strides, given.shape, strict=True)):
+            raise DeviceError(
+                f"argument {i} ({name!r}) repeats its elements in memory, but the program writes it; pass a copy",
+                **program.place,
+            )
+    return np.asarray(given)
+
+
+def _same_memory(a: Any, b: Array) -> bool:
+    return bool(
+        a.nbytes
+        and (a.shape, a.dtype, a.strides) == (b.shape, b.dtype, b.strides)
+        and a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+    )
+
+
+def _both(twin: Argument, direction: ParamDirection) -> None:
+    """One tensor is passed twice: what either parameter may do, happens to both."""
+    buffer = twin.buffer
+    assert buffer is not None
+    if twin.direction is not direction:
+        buffer.role, buffer.guard, buffer.defined = "inout", False, None
+        buffer.views.clear()
+
+
+def _report_overlaps(program: HostProgram, arguments: Sequence[Argument], run: RunContext) -> None:
+    """Different tensors over common bytes, of which one is written: the runtime tells them apart by their addresses."""
+    if not run.wants(FindingKind.RACE):
+        return
+    tensors = [a for a in arguments if a.buffer is not None and a.array.nbytes]
+    for i, a in enumerate(tensors):
+        for b in tensors[i + 1 :]:
+            if a.direction is b.direction is ParamDirection.In or a.buffer.base is b.buffer.base:  # type: ignore[union-attr]
+                continue
+            if np.shares_memory(a.array, b.array):
+                names = " and ".join(repr(x.buffer.name) for x in (a, b) if x.buffer is not None)
+                message = (
+                    f"the arguments {names} overlap in memory and are not one tensor, so nothing orders what tasks do "
+                    "to the common bytes; pass a copy of one of them"
+                )
+                site = Site("", "entry", program.file, program.place["line"] or 0, None, "host")
+                run.report(Finding(FindingKind.RACE, "error", message, site))
 
 
 def _check_shape(
@@ -225,14 +298,14 @@ def _scalar(program: HostProgram, i: int, name: str, typ: Any, given: Any) -> Ar
         raise DeviceError(f"argument {i} ({name!r}) must be a number, got {type(given).__name__}", **program.place)
     if isinstance(given, float) and typ.dtype.is_int():
         raise DeviceError(f"argument {i} ({name!r}) must be an integer, got {given!r}", **program.place)
-    return Argument(given, None, converted(given, typ.dtype))
+    return Argument(given, None, ParamDirection.In, None, converted(given, typ.dtype))
 
 
 def _write_back(arguments: Sequence[Argument]) -> None:
     """Arrays that are not contiguous were computed on in a copy."""
     for a in arguments:
-        if a.buffer is not None and not a.given.flags.c_contiguous and a.given.flags.writeable:
-            a.given[...] = a.buffer.flat.reshape(a.given.shape)
+        if a.buffer is not None and not a.array.flags.c_contiguous and a.array.flags.writeable:
+            a.array[...] = a.buffer.flat.reshape(a.array.shape)
 
 
 def _returned(value: Any, arguments: Sequence[Argument]) -> Any:

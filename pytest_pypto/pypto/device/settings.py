@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from pathlib import Path
 
 from .findings import ALL_KINDS
+from .platforms import PLATFORMS
 
 ORDERS = ("program", "late", "random", "exhaustive")
 RingSize = int | tuple[int, int, int, int]
@@ -40,7 +43,7 @@ class DeviceSettings:
     """How one run is executed and checked.
 
     Raises:
-        ValueError: an unknown sanitizer, order or ring size.
+        ValueError: an unknown sanitizer, order or platform, a number out of its range; the text names the field.
     """
 
     sanitize: frozenset[str] = frozenset()
@@ -71,14 +74,27 @@ class DeviceSettings:
     dfx: DfxSettings = field(default_factory=DfxSettings)
 
     def __post_init__(self) -> None:
+        if isinstance(self.sanitize, str) or not isinstance(self.sanitize, Collection):
+            raise ValueError(f"sanitize takes a set of names, got {self.sanitize!r}; write {{'race'}} for one kind")
         object.__setattr__(self, "sanitize", frozenset(str(k) for k in self.sanitize))
         unknown = sorted(self.sanitize - ALL_KINDS)
         if unknown:
             raise ValueError(f"unknown sanitizer {unknown[0]!r}; choose from {', '.join(sorted(ALL_KINDS))}")
         if self.order not in ORDERS:
             raise ValueError(f"unknown order {self.order!r}; choose from {', '.join(ORDERS)}")
-        if self.poison is not None and not 0 <= self.poison <= 255:
-            raise ValueError(f"poison must be a byte 0..255, got {self.poison}")
+        if self.platform is not None and str(self.platform).removesuffix("sim") not in PLATFORMS:
+            known = ", ".join(p.name for p in PLATFORMS.values())
+            raise ValueError(f"unknown platform {self.platform!r}; choose from {known}")
+        if not isinstance(self.dfx, DfxSettings):
+            raise ValueError(f"dfx takes DfxSettings, got {self.dfx!r}")
+        if self.poison is not None and not _whole(self.poison, 0, 255):
+            raise ValueError(f"poison must be a byte 0..255, got {self.poison!r}")
+        if not _whole(self.seed):
+            raise ValueError(f"seed must be a whole number, got {self.seed!r}")
+        for name, least in (("max_orders", 1), ("while_limit", 1), ("max_findings", 0), ("clusters", 1)):
+            value = getattr(self, name)
+            if not _whole(value, least) and not (name == "clusters" and value is None):
+                raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
         for name in ("ring_task_window", "ring_heap", "ring_dep_pool"):
             if min(self.per_ring(name)) < 1:
                 raise ValueError(f"{name} must be positive, got {getattr(self, name)!r}")
@@ -95,9 +111,15 @@ class DeviceSettings:
             ValueError: neither one number nor four.
         """
         value = getattr(self, name)
-        if isinstance(value, int):
-            return (value, value, value, value)
-        if len(value) != 4:
+        four = (value,) * 4 if _whole(value) else value
+        if not isinstance(four, (tuple, list)) or len(four) != 4 or not all(_whole(n) for n in four):
             raise ValueError(f"{name} takes one number or four (one per ring), got {value!r}")
-        a, b, c, d = value
+        a, b, c, d = four
         return (int(a), int(b), int(c), int(d))
+
+
+def _whole(value: object, least: int | None = None, most: int | None = None) -> bool:
+    """True for a whole number within the bounds; a truth value is none."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        return False
+    return (least is None or int(value) >= least) and (most is None or int(value) <= most)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 
 from ..ir.dtypes import DataType
@@ -127,16 +128,26 @@ def _scalar(param: ParamInfo, value: Any) -> int | float | bool:
             raise TypeError(
                 f"Parameter '{param.name}' expects {kind.__name__} for dtype {param.dtype}; got {type(value).__name__}"
             )
-        number: int | float | bool = value.value
-        return number
+        held: int | float | bool = value.value
+        return held
+    number = _plain_number(param, value)
     try:
-        made = kind(value)
-    except (TypeError, ValueError) as problem:
+        made = kind(number)
+    except (TypeError, ValueError, OverflowError) as problem:
         raise TypeError(f"Parameter '{param.name}' is a scalar ({param.dtype}); got {value!r}: {problem}") from None
-    if not param.dtype.is_float() and isinstance(value, int) and int(made.value) != int(value):
+    if not param.dtype.is_float() and isinstance(number, int) and int(made.value) != int(number):
         raise TypeError(f"Parameter '{param.name}' is a scalar ({param.dtype}); {value!r} is out of its range")
     result: int | float | bool = made.value
     return result
+
+
+def _plain_number(param: ParamInfo, value: Any) -> Any:
+    """numpy's numbers as Python's; other kinds are left to ctypes, which refuses all but numbers (except for bool)."""
+    if isinstance(value, (np.generic, np.ndarray)) and np.ndim(value) == 0:
+        value = value.item()
+    if param.dtype is DataType.BOOL and not isinstance(value, int):
+        raise TypeError(f"Parameter '{param.name}' is a scalar ({param.dtype}); got {value!r}: pass True or False")
+    return value
 
 
 def _tensor(param: ParamInfo, value: Any, position: int) -> Any:
@@ -152,6 +163,11 @@ def _tensor(param: ParamInfo, value: Any, position: int) -> Any:
     if value.device.type != "cpu":
         raise ValueError(
             f"Tensor at position {position} ('{param.name}') is on {value.device}, expected CPU; call .cpu() first"
+        )
+    if value.is_neg() or value.is_conj():
+        raise ValueError(
+            f"Tensor at position {position} ('{param.name}') is a view whose values are computed when it is read; "
+            "pass t.resolve_neg().resolve_conj()"
         )
     if strict_arguments():
         _check_metadata(param, tuple(value.shape), value.dtype, "torch.Tensor")

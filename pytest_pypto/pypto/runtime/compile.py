@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from filelock import FileLock
@@ -91,44 +92,87 @@ def compile_program(
         RuntimeError: an option that an active `PassContext` already decides.
         PartialCodegenError: some kernels cannot be written; the other files are on disk.
     """
-    if not isinstance(program, Program):
-        raise TypeError(
-            f"ir.compile() takes an ir.Program, got {type(program).__name__}; "
-            "decorate the class with @pl.program, or call kernel.compile(...) for a @pl.jit kernel"
+    return _compiled(_Request(**locals()))
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The arguments of one `compile_program`; see there."""
+
+    program: Program
+    output_dir: str | os.PathLike[str] | None
+    strategy: OptimizationStrategy
+    dump_passes: bool | PassDumpLevel
+    backend_type: BackendType
+    skip_ptoas: bool
+    verification_level: VerificationLevel | None
+    diagnostic_phase: DiagnosticPhase | None
+    disabled_diagnostics: DiagnosticCheckSet | None
+    memory_planner: MemoryPlanner | None
+    enable_pypto_l0c_double_buffer: bool | None
+    profiling: bool
+    platform: str | None
+    distributed_config: DistributedConfig | None
+    analyze_auto_scopes_for_deps: bool
+    emit_source_loc: bool | None
+    dump_ptoas_passes: bool
+    runtime: RuntimeKind | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.program, Program):
+            raise TypeError(
+                f"ir.compile() takes an ir.Program, got {type(self.program).__name__}; "
+                "decorate the class with @pl.program, or call kernel.compile(...) for a @pl.jit kernel"
+            )
+        if not isinstance(self.strategy, OptimizationStrategy):
+            raise ValueError(f"Unsupported optimization strategy {self.strategy!r}; use OptimizationStrategy.Default")
+
+    def target(self) -> tuple[BackendType, str]:
+        """Architecture and platform."""
+        if self.platform is None:
+            return self.backend_type, platform_name(self.backend_type, ExecutionMode.SIM)
+        return parse_platform(self.platform)[0], self.platform
+
+    def context(self) -> PassContext:
+        """The context that the passes run in."""
+        return _context(
+            "compile",
+            verification_level=self.verification_level,
+            diagnostic_phase=self.diagnostic_phase,
+            memory_planner=self.memory_planner,
+            runtime=self.runtime,
+            disabled_diagnostics=self.disabled_diagnostics,
+            enable_pypto_l0c_double_buffer=self.enable_pypto_l0c_double_buffer,
+            instruments=[],
         )
-    if not isinstance(strategy, OptimizationStrategy):
-        raise ValueError(f"Unsupported optimization strategy {strategy!r}; use OptimizationStrategy.Default")
-    level = PassDumpLevel.of(dump_passes)
-    arch = backend_type if platform is None else parse_platform(platform)[0]
-    target = platform if platform is not None else platform_name(arch, ExecutionMode.SIM)
-    set_backend_type(arch)
-    directory = _make_directory(program, output_dir)
-    context = _context(
-        "compile",
-        verification_level=verification_level,
-        diagnostic_phase=diagnostic_phase,
-        memory_planner=memory_planner,
-        runtime=runtime,
-        disabled_diagnostics=disabled_diagnostics,
-        enable_pypto_l0c_double_buffer=enable_pypto_l0c_double_buffer,
-        instruments=[],
-    )
-    (directory / "report").mkdir(exist_ok=True)
-    if not skip_ptoas:
-        _tell_once("no assembler", _NO_PTOAS)
-    refuse_distributed(program)
-    with _exclusive(directory), _profiler(profiling, directory):
-        _forget_earlier_build(directory)
-        lowered = _run_passes(program, context, directory, level, strategy, analyze_auto_scopes_for_deps)
+
+    def codegen(self, context: PassContext) -> CodegenOptions:
+        """How the artifact is written."""
         kind = context.get_runtime()
-        options = CodegenOptions(
-            emit_source_loc=source_locations_wanted(emit_source_loc),
+        return CodegenOptions(
+            emit_source_loc=source_locations_wanted(self.emit_source_loc),
             baked_addresses=context.get_memory_planner() is not MemoryPlanner.PTOAS,
-            compile_only=skip_ptoas and kind is RuntimeKind.TENSORMAP_AND_RINGBUFFER,
+            compile_only=self.skip_ptoas and kind is RuntimeKind.TENSORMAP_AND_RINGBUFFER,
             runtime=runtime_kind_to_name(kind),
         )
-        _generate(lowered, program, directory, target, options)
-        return _handle(program, directory, arch, target)
+
+
+def _compiled(asked: _Request) -> CompiledProgram:
+    level = PassDumpLevel.of(asked.dump_passes)
+    arch, target = asked.target()
+    set_backend_type(arch)
+    directory = _make_directory(asked.program, asked.output_dir)
+    context = asked.context()
+    (directory / "report").mkdir(exist_ok=True)
+    if not asked.skip_ptoas:
+        _tell_once("no assembler", _NO_PTOAS)
+    refuse_distributed(asked.program)
+    with _exclusive(directory), _profiler(asked.profiling, directory):
+        _forget_earlier_build(directory)
+        analyze = asked.analyze_auto_scopes_for_deps
+        lowered = _run_passes(asked.program, context, directory, level, asked.strategy, analyze)
+        _generate(lowered, asked.program, directory, target, asked.codegen(context))
+        return _handle(asked.program, directory, arch, target)
 
 
 _NO_PTOAS = (

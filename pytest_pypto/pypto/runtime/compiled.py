@@ -147,6 +147,8 @@ class _Callable:
 
 def _dispatch_view(config: RunConfig) -> RunOptions:
     """The dispatch half of a config. A bare `RunOptions` lacks `dfx_options` and is refused by the attribute error."""
+    if not hasattr(config, "dfx_options") and not isinstance(config, RunOptions):
+        raise TypeError(f"config takes a RunConfig, got {type(config).__name__}")
     config.dfx_options()
     return config.run_options()
 

@@ -48,7 +48,7 @@ def execute_artifact_dir(
         config = _config(platform, device_id, dfx)
         compiled.load()
         load_golden(directory)
-    except Exception as problem:
+    except Exception as problem:  # golden.py is the user's code; whatever goes wrong before the run is a set-up error
         raise ArtifactSetupError(f"{directory}: {problem}") from problem
     run_golden(directory, lambda *args: compiled(*args, config=config), validate=validate)
 
@@ -99,7 +99,7 @@ def _batch_entry(entry: dict[str, str], device_id: int, dfx: DfxOptions, validat
         traceback.print_exc()
         _say(f"{MARKER}=INFRA work_dir={where}")
         return False
-    except Exception:
+    except Exception:  # one entry must not end the batch, whatever its program or golden.py raises
         traceback.print_exc()
         _say(f"{MARKER}=FAIL work_dir={where}")
         return False
@@ -175,7 +175,7 @@ def _single(args: argparse.Namespace, dfx: DfxOptions) -> int:
     except ArtifactSetupError:
         traceback.print_exc()
         outcome = "INFRA"
-    except Exception:
+    except Exception:  # the last line must say FAIL, whatever the program or golden.py raises
         traceback.print_exc()
         outcome = "FAIL"
     _say(f"{MARKER}={outcome}" + (f" device={args.device_id}" if outcome == "PASS" else ""))

@@ -50,14 +50,14 @@ class GlobalChecks:
 
     def store(self, ag: Agent, site: int, view: GmView) -> None:
         """An input is about to be written by a kernel."""
-        self.input_written(view.root, ag.place(site), self._declared(ag, view))
+        self.input_written(view.root.base, ag.place(site), self._declared(ag, view))
 
     def _declared(self, ag: Agent, view: GmView) -> bool:
         """True when the program says that this task writes the buffer."""
         from ..host.graph import WRITES
 
         task = self.session.graph.tasks[ag.task]
-        return any(a.root is view.root and d in WRITES for a, d in task.args)
+        return any(a.root.base is view.root.base and d in WRITES for a, d in task.args)
 
     def input_written(self, root: GlobalBuffer, site: Site, declared: bool) -> None:
         """An input is about to be written."""
@@ -81,5 +81,5 @@ class GlobalChecks:
         """The host writes a region."""
         if arg.root.defined is not None:
             strided(arg.root.defined, arg.offset, arg.shape, arg.strides)[...] = True
-        if arg.root.role == "in":
-            self.input_written(arg.root, site, True)
+        if arg.root.base.role == "in":
+            self.input_written(arg.root.base, site, True)

@@ -48,7 +48,7 @@ def accesses(ag: Agent, roots: set[int] | None = None) -> Iterator[Access]:
             clock = tuple(entry[1])
             seen.clear()
             continue
-        if (roots is not None and entry[1].root.id not in roots) or entry in seen:
+        if (roots is not None and entry[1].root.base.id not in roots) or entry in seen:
             continue
         seen.add(entry)
         site, view, offsets, sizes = entry
@@ -88,7 +88,7 @@ def inner_races(run: RunContext, made: TaskRun) -> list[tuple[Access, Access]]:
     by_root: dict[int, dict[int, list[Access]]] = {}
     for ag in made.agents:
         for access in accesses(ag, shared):
-            by_root.setdefault(access.window.root.id, {}).setdefault(ag.index, []).append(access)
+            by_root.setdefault(access.window.root.base.id, {}).setdefault(ag.index, []).append(access)
     return [pair for groups in by_root.values() for pair in _pairs(list(groups.values()))]
 
 
@@ -102,11 +102,19 @@ def _shared_roots(agents: Sequence[Agent]) -> set[int]:
         bit, sites = 1 << ag.index, ag.kernel.sites
         for entry in ag.trace:
             if entry[0] is not None:
-                root = entry[1].root.id
+                root = entry[1].root.base.id
                 users[root] = users.get(root, 0) | bit
                 if "write" in sites[entry[0]].extra:
                     written.add(root)
     return {r for r in written if users[r] & (users[r] - 1)}
+
+
+def comparable(first: Sequence[Access], second: Sequence[Access]) -> tuple[list[GmArg], list[GmArg]]:
+    """The windows of both sides in one unit: elements, or bytes where the sizes of the elements differ."""
+    sides = [a.window for a in first], [b.window for b in second]
+    if len({w.root.dtype.itemsize for side in sides for w in side}) == 1:
+        return sides
+    return [w.in_bytes() for w in sides[0]], [w.in_bytes() for w in sides[1]]
 
 
 def _pairs(groups: list[list[Access]]) -> Iterator[tuple[Access, Access]]:
@@ -114,7 +122,7 @@ def _pairs(groups: list[list[Access]]) -> Iterator[tuple[Access, Access]]:
         for second in groups[i + 1 :]:
             if not any(a.write for a in (*first, *second)):
                 continue
-            for m, n in meeting_pairs([a.window for a in first], [b.window for b in second]):
+            for m, n in meeting_pairs(*comparable(first, second)):
                 a, b = first[m], second[n]
                 if matters(a, b) and not before(a, b) and not before(b, a):
                     yield a, b
@@ -137,8 +145,7 @@ def _equal_values(a: Access, b: Access) -> bool:
 
 def _report(run: RunContext, a: Access, b: Access, pa: Site, pb: Site, same: bool, why: str) -> None:
     root = a.window.root
-    (a0, a1), (b0, b1) = a.window.span(), b.window.span()
-    size = root.flat.itemsize
+    (a0, a1), (b0, b1) = a.window.in_bytes().span(), b.window.in_bytes().span()
     verbs = " and ".join("writes" if x.write else "reads" for x in (a, b))
     run.report(
         Finding(
@@ -149,7 +156,7 @@ def _report(run: RunContext, a: Access, b: Access, pa: Site, pb: Site, same: boo
             pa,
             pb,
             root.name,
-            ((max(a0, b0) * size, min(a1, b1) * size),),
+            ((max(a0, b0), min(a1, b1)),),
         )
     )
 
@@ -160,7 +167,7 @@ def distinct(agents: Sequence[Agent]) -> list[Access]:
     for ag in agents:
         for access in accesses(ag):
             w = access.window
-            key = (w.root.id, w.offset, w.shape, w.strides, access.write, access.atomic)
+            key = (w.root.base.id, w.root.dtype.itemsize, w.offset, w.shape, w.strides, access.write, access.atomic)
             found.setdefault(key, access)
     return list(found.values())
 
@@ -170,7 +177,7 @@ def unordered_tasks(session: Session) -> set[int]:
     touching: dict[int, int] = {}
     found = 0
     for task in session.graph.tasks:
-        for root in {a.root.id for a, _ in task.args}:
+        for root in {a.root.base.id for a, _ in task.args}:
             seen = touching.get(root, 0)
             loose = seen & ~task.before
             if loose:
@@ -184,14 +191,14 @@ def task_conflicts(session: Session) -> Iterator[tuple[Access, Access]]:
     by_root: dict[int, list[Access]] = {}
     for number in sorted(unordered_tasks(session)):
         for access in distinct(session.agents.get(number, ())):
-            by_root.setdefault(access.window.root.id, []).append(access)
+            by_root.setdefault(access.window.root.base.id, []).append(access)
     graph = session.graph
     for group in by_root.values():
         writes = [a for a in group if a.write]
         if not writes or len({a.agent.task for a in group}) < 2:
             continue
         seen: set[tuple[int, int]] = set()
-        for m, n in meeting_pairs([a.window for a in writes], [b.window for b in group]):
+        for m, n in meeting_pairs(*comparable(writes, group)):
             a, b = writes[m], group[n]
             pair = (min(a.agent.task, b.agent.task), max(a.agent.task, b.agent.task))
             if pair[0] == pair[1] or pair in seen or not matters(a, b):

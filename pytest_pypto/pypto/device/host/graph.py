@@ -72,7 +72,7 @@ class Graph:
         for d in dict.fromkeys(deps):
             self._edge(task, d, -1, "explicit")
         for i, (arg, direction) in enumerate(task.args):
-            creator = arg.root.producer
+            creator = arg.root.base.producer
             if creator is not None and direction is not ArgDirection.Output and not manual:
                 self._edge(task, creator, i, "creator")
             if not manual and direction in READS and not arg.root.manual_dep:
@@ -93,7 +93,7 @@ class Graph:
         self.edges.append(Edge(pred, task.number, arg, source, covered))
 
     def _look_up(self, task: Task, i: int, arg: GmArg, direction: ArgDirection) -> None:
-        entries = self._writers.get(arg.root.id, [])
+        entries = self._writers.get(arg.root.base.id, [])
         kept = []
         for w in entries:
             if not overlap(w.arg, arg):
@@ -104,13 +104,13 @@ class Graph:
             if not (direction is ArgDirection.InOut and covered):
                 kept.append(w)
         if len(kept) != len(entries):
-            self._writers[arg.root.id] = kept
+            self._writers[arg.root.base.id] = kept
 
     def _register(self, task: Task, arg: GmArg, direction: ArgDirection) -> None:
         if direction is ArgDirection.Output:
-            arg.root.producer = task.number
+            arg.root.base.producer = task.number
         elif direction in WRITES and not arg.root.manual_dep:
-            self._writers.setdefault(arg.root.id, []).append(_Writer(task.number, arg))
+            self._writers.setdefault(arg.root.base.id, []).append(_Writer(task.number, arg))
 
     @property
     def registered(self) -> int:
@@ -124,9 +124,9 @@ class Graph:
 
     def writers_of(self, arg: GmArg) -> list[int]:
         """Tasks registered as writers of a region, and the creator of its buffer."""
-        found = [w.task for w in self._writers.get(arg.root.id, []) if overlap(w.arg, arg)]
-        if arg.root.producer is not None:
-            found.append(arg.root.producer)
+        found = [w.task for w in self._writers.get(arg.root.base.id, []) if overlap(w.arg, arg)]
+        if arg.root.base.producer is not None:
+            found.append(arg.root.base.producer)
         return found
 
     def host_saw(self, task: int) -> None:
@@ -136,8 +136,10 @@ class Graph:
 
 def overlap(a: GmArg, b: GmArg) -> bool:
     """True when two windows of one buffer may share an element."""
-    if a.root is not b.root:
+    if a.root.base is not b.root.base:
         return False
+    if a.root.dtype.itemsize != b.root.dtype.itemsize:
+        a, b = a.in_bytes(), b.in_bytes()
     (a0, a1), (b0, b1) = a.span(), b.span()
     if a0 >= b1 or b0 >= a1:
         return False
@@ -154,6 +156,8 @@ def nested(strides: tuple[int, ...]) -> bool:
 
 def covers(a: GmArg, b: GmArg) -> bool:
     """True when window `a` surely holds every element of window `b`."""
+    if a.root.dtype.itemsize != b.root.dtype.itemsize:
+        a, b = a.in_bytes(), b.in_bytes()
     if a.strides == b.strides and len(a.strides) > 1 and nested(a.strides):
         return all(x0 <= y0 and y1 <= x1 for (x0, x1), (y0, y1) in zip(a.box, b.box, strict=True))
     (a0, a1), (b0, b1) = a.span(), b.span()

@@ -112,14 +112,21 @@ def _reinterpret(it: Interpreter, x: Call) -> HostTensor:
     if not t.dense:
         it.fail("reinterpret_view needs a tensor whose elements lie one after the other")
     kind = storage(x.type.dtype)
-    bytes_ = t.array().reshape(-1).view(np.uint8)
+    first, size = t.arg.offset * t.root.dtype.itemsize, math.prod(t.shape) * t.root.dtype.itemsize
+    bytes_ = t.root.flat.view(np.uint8)[first : first + size]
     shape = (
         it.ints(x.args[1]) if len(x.args) > 1 else (*t.shape[:-1], t.shape[-1] * t.root.dtype.itemsize // kind.itemsize)
     )
     if math.prod(shape) * kind.itemsize != bytes_.size:
         it.fail(f"reinterpret_view of {bytes_.size} bytes as {shape} of {kind.itemsize} bytes each")
-    root = GlobalBuffer(bytes_.view(kind), f"{t.root.name} (reinterpreted)", t.root.role, shape)
-    return HostTensor(root.whole(), x.type.dtype, t.task)
+    if first % kind.itemsize:
+        it.fail(f"reinterpret_view of a window that starts at byte {first}, which is no multiple of {kind.itemsize}")
+    whole = t.root.flat.view(np.uint8)
+    whole = whole[: whole.size - whole.size % kind.itemsize].view(kind)
+    root = GlobalBuffer(whole, f"{t.root.name} (reinterpreted)", t.root.role, whole.shape, base=t.root)
+    it.session.buffers.append(root)
+    arg = GmArg(root, first // kind.itemsize, shape, dense_strides(shape))
+    return HostTensor(arg, x.type.dtype, t.task)
 
 
 def _read(it: Interpreter, x: Call) -> Any:

@@ -18,11 +18,13 @@ class GlobalBuffer:
 
     `role` is `in`, `out`, `inout` (arguments of the entry) or `created`. `defined` is None when every element has a
     value, else one bool per element. `address` is the simulated byte address. `guard` tells the kernels to announce
-    stores, because the buffer is an input and its old content may have to be kept.
+    stores, because the buffer is an input and its old content may have to be kept. `base` is the buffer whose bytes
+    these are: another one for a reinterpretation, and for a tensor that is passed twice; else the buffer itself.
     """
 
     __slots__ = (
         "address",
+        "base",
         "before",
         "defined",
         "dtype",
@@ -40,7 +42,15 @@ class GlobalBuffer:
     )  # fmt: skip
 
     def __init__(
-        self, flat: Array, name: str, role: str, shape: tuple[int, ...], *, track: bool = False, address: int = 0
+        self,
+        flat: Array,
+        name: str,
+        role: str,
+        shape: tuple[int, ...],
+        *,
+        track: bool = False,
+        address: int = 0,
+        base: GlobalBuffer | None = None,
     ) -> None:
         self.flat, self.name, self.role, self.shape = flat, name, role, shape
         self.dtype: DType = flat.dtype
@@ -53,6 +63,21 @@ class GlobalBuffer:
         self.producer: int | None = None
         self.param: int | None = None
         self.guard = False
+        self.base: GlobalBuffer = self if base is None else base.base
+        if base is not None:
+            self._share(base.base)
+
+    def _share(self, base: GlobalBuffer) -> None:
+        """Take over what the sanitizers know of the same bytes.
+
+        Flags per element carry over between elements of one size; otherwise nobody tracks the bytes any longer.
+        """
+        self.address, self.manual_dep, self.guard = base.address, base.manual_dep, base.guard
+        if base.dtype.itemsize == self.dtype.itemsize and base.flat.size == self.flat.size:
+            self.defined = base.defined
+        elif base.defined is not None:
+            base.defined = None
+            base.views.clear()
 
     def close(self) -> None:
         """Forget the views, so that the buffer is freed as soon as nobody holds it."""
@@ -105,6 +130,11 @@ class GmArg:
     def span(self) -> tuple[int, int]:
         """First and one past the last element number in the buffer."""
         return self.offset, self.offset + extent(self.shape, self.strides)
+
+    def in_bytes(self) -> GmArg:
+        """The same window with bytes as its elements, to compare it with one of other elements."""
+        size = self.root.dtype.itemsize
+        return GmArg(self.root.base, self.offset * size, (*self.shape, size), (*(s * size for s in self.strides), 1))
 
     def shifted(self, elements: int) -> GmArg:
         """The rest of the buffer from `elements` further on, as a flat tensor (pointer arithmetic)."""

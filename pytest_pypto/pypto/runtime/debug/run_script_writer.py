@@ -95,7 +95,7 @@ def _identifier(name: str) -> str:
 
 
 def _input_lines(param: ParamInfo) -> list[str]:
-    if param.shape is None:
+    if param.shape is None:  # the mark in the script is for its user, who has to choose the number
         return [f"None,  # TODO {param.name}: a number of type {param.dtype}"]
     shape = [1 if d == DYNAMIC_DIM else d for d in param.shape]
     lines = []
