@@ -101,3 +101,8 @@ def test_auto_scope_is_a_bool() -> None:
 def test_kinds_are_known() -> None:
     with pytest.raises(ValueError, match="func_type of a jit function is one of orch"):
         pl.JITFunction(lambda a: a, "kernel")
+
+
+def test_unknown_kinds_list_the_known_ones() -> None:
+    with pytest.raises(AttributeError, match=r"there is no pl\.jit\.graph; there are pl\.jit itself .*pl\.jit\.incore"):
+        pl.jit.graph  # noqa: B018

@@ -118,6 +118,8 @@ def test_recursion_is_refused() -> None:
 def test_helpers_are_not_called_from_python() -> None:
     with pytest.raises(TypeError, match=r"@pl.jit.incore function 'helper' is called by @pl.jit functions"):
         helper(X, X)
+    with pytest.raises(TypeError, match=r"@pl.jit.incore function 'helper' is called by @pl.jit functions"):
+        helper.compile(X, X)
 
 
 def test_source_that_cannot_be_read() -> None:

@@ -10,7 +10,12 @@ import pytest
 
 import pytest_pypto.pypto.language as pl
 from pytest_pypto.pypto.ir.printer import python_print
-from pytest_pypto.pypto.language.parser.diagnostics import ParserError, ParserSyntaxError, ParserTypeError
+from pytest_pypto.pypto.language.parser.diagnostics import (
+    ParserError,
+    ParserSyntaxError,
+    ParserTypeError,
+    UnsupportedFeatureError,
+)
 from pytest_pypto.pypto.runtime.config import RunConfig
 
 torch = pytest.importorskip("torch")
@@ -294,9 +299,27 @@ def entry_from_entry(a: pl.Tensor, r: pl.Out[pl.Tensor]):
     return r
 
 
+@pl.jit.extern(core_type="aiv", source=__file__)
+def foreign(a: pl.Tensor, r: pl.Out[pl.Tensor]): ...
+
+
+@pl.jit
+def calls_foreign(a: pl.Tensor, r: pl.Out[pl.Tensor]):
+    r = foreign(a, r)
+    return r
+
+
+@pl.jit
+def negative_axis(a: pl.Tensor, r: pl.Out[pl.Tensor]):
+    a.bind_dynamic(-2, M)
+    return r
+
+
 @pytest.mark.parametrize(
     ("kernel", "error", "message"),
     [
+        (calls_foreign, UnsupportedFeatureError, r"'foreign' is a C\+\+ kernel"),
+        (negative_axis, ParserTypeError, r"bind_dynamic\(\) counts axes from 0 on, got a negative one"),
         (unknown_keyword, ParserTypeError, r"both\(\) got an unexpected keyword argument 't'"),
         (itself, ParserSyntaxError, "jit function 'around' calls itself"),
         (number_for_tensor, ParserTypeError, r"parameter 'a' of jit function 'scale' is a tensor, a call gives pl\.Sc"),

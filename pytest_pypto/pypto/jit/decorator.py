@@ -89,7 +89,7 @@ class JITFunction:
             TypeError: the arguments do not fit the parameters.
             ParserError: the source is outside the language.
         """
-        self._refuse_calls()
+        self._refuse("incore", "inline", "opaque")
         bound, artifact = self._cache.compiled(self, args, kwargs, config, may_be_signature=False)
         several = getattr(artifact, "orchestration_names", ())  # an opaque helper is one more of them
         return (artifact[self.__name__] if several else artifact)(*bound.values, config=config)
@@ -100,6 +100,7 @@ class JITFunction:
         Without any tensor the annotations must be complete, and scalars are given by keyword (`pl.RUNTIME` leaves one
         a run-time value).
         """
+        self._refuse("incore", "inline")
         return self._cache.compiled(self, args, kwargs, config, may_be_signature=True)[1]
 
     def lower(self, *args: Any, config: Any = None, **kwargs: Any) -> Program:
@@ -118,10 +119,11 @@ class JITFunction:
         """How many compilations were found in memory, found on disk, or made; and how many are kept."""
         return self._cache.info()
 
-    def _refuse_calls(self) -> None:
-        if self.func_type in ("inline", "incore", "opaque"):
+    def _refuse(self, *kinds: str) -> None:
+        if self.func_type in kinds:
             raise TypeError(
-                f"@pl.jit.{self.func_type} function '{self.__name__}' is called by @pl.jit functions, not from Python"
+                f"@pl.jit.{self.func_type} function '{self.__name__}' is called by @pl.jit functions, not from Python; "
+                "lower(...) shows its IR"
             )
 
 
@@ -153,6 +155,10 @@ class _Jit:
         known = ("source", "aic_source", "aiv_source", "dual_aiv_dispatch", "include_dirs")
         settings = _extern_settings(core_type, **_known("extern", options, known))
         return _decorate(func, "extern", **settings)
+
+    def __getattr__(self, name: str) -> Any:
+        kinds = ", ".join(f"pl.jit.{kind}" for kind in _KINDS[1:])
+        raise AttributeError(f"there is no pl.jit.{name}; there are pl.jit itself (an entry), {kinds}")
 
     def __repr__(self) -> str:
         return "pl.jit"

@@ -122,6 +122,8 @@ def bound_extents(ctx: Ctx, body: list[ast.stmt]) -> list[tuple[str, int, str]]:
         if symbol is None and var is not None:
             known = ctx.constant(var)
             symbol = known.name if isinstance(known, DynVar) else None
+        if isinstance(axis, ast.UnaryOp) or (isinstance(value, int) and value < 0):
+            ctx.fail(ParserTypeError, "bind_dynamic() counts axes from 0 on, got a negative one", axis)
         if not isinstance(value, int) or symbol is None:
             hint = 'write x.bind_dynamic(0, D) with D = pl.dynamic("D")'
             ctx.fail(ParserTypeError, "bind_dynamic() takes a constant axis and a dynamic extent", call, hint)

@@ -22,7 +22,7 @@ from ..ir.enums import FunctionType, Level, Role, TensorLayout
 from ..ir.program import Function, Program
 from ..language.parser.constants import dotted, follow
 from ..language.parser.context import Ctx, ProgramContext, Signature
-from ..language.parser.diagnostics import ParserError, ParserSyntaxError, ParserTypeError
+from ..language.parser.diagnostics import ParserError, ParserSyntaxError, ParserTypeError, UnsupportedFeatureError
 from ..language.parser.functions import Options, function_context, parse_function
 from ..language.parser.modules import reporting
 from ..language.typing import RUNTIME, DynVar
@@ -214,6 +214,10 @@ class Specializer:
     def _called(self, use: _Use, args: Sequence[e.Expr]) -> None:
         """A call of another jit function has been reached: the specialisation for its arguments is what it calls."""
         ctx = self._context(use.jit)
+        if use.jit.func_type == "extern":
+            message = f"'{use.jit.__name__}' is a C++ kernel (@pl.jit.extern); the embedded toolchain cannot build it"
+            hint = "write it with @pl.jit.incore, or use an installed PyPTO with its compiler"
+            ctx.fail(UnsupportedFeatureError, message, use.jit.source.node, hint)
         if use.busy:
             message = f"jit function '{use.jit.__name__}' calls itself"
             ctx.fail(ParserSyntaxError, message, use.jit.source.node, "use a loop")
