@@ -14,6 +14,7 @@ import pytest
 import pytest_pypto.pypto.language as pl
 from pytest_pypto.pypto.backend import BackendType
 from pytest_pypto.pypto.ir.printer import python_print
+from pytest_pypto.pypto.jit.keys import disk_key, memory_key
 from pytest_pypto.pypto.passes.context import MemoryPlanner
 from pytest_pypto.pypto.passes.diagnostic_types import DiagnosticCheckSet, DiagnosticPhase
 from pytest_pypto.pypto.passes.manager import OptimizationStrategy
@@ -102,6 +103,39 @@ def test_every_compile_setting_reaches_the_compiler(field: str, compiled: list[d
     assert compiled[0][keyword] == wanted
 
 
+REPORTS = ("dump_passes", "save_kernels_dir", "compile_profiling", "dump_ptoas_passes")
+"""Fields that say what else is written, or where."""
+OTHERS: dict[str, Any] = {
+    **dict.fromkeys(("device_id", "enable_dump_args", "enable_pmu"), 1),
+    **dict.fromkeys(("enable_dep_gen", "enable_scope_stats", "save_kernels", "codegen_only"), True),
+    "enable_chip_swimlane": 2,
+    "aicpu_thread_num": 4,
+    "ring_task_window": 64,
+    "ring_heap": 4096,
+    "ring_dep_pool": 64,
+    "rtol": 0.1,
+    "atol": 0.1,
+    "golden_data_dir": "there",
+}
+"""A value for each field that compilation does not read."""
+
+
+def test_every_other_field_has_a_value_here() -> None:
+    assert {*OTHERS} == {*DISPATCHED, *HARNESS_FIELDS}
+
+
+@pytest.mark.parametrize("field", sorted({*COMPILED, *OTHERS} - {"strategy"}))
+def test_every_field_is_in_the_key_exactly_when_it_changes_what_is_compiled(field: str, tmp_path: Path) -> None:
+    """pypto#1441, pypto#2816: a field that was forgotten, one that forced a compilation. (There is one strategy.)"""
+    value = COMPILED[field][0] if field in COMPILED else OTHERS[field]
+    value = str(tmp_path / value) if field in ("save_kernels_dir", "golden_data_dir") else value
+    program = kernel.specialize(x(), x())
+    plain, other = (RunConfig(**fields).compile_kwargs() for fields in ({}, {field: value}))
+    same = memory_key(program, plain) == memory_key(program, other)
+    on_disk = disk_key(memory_key(program, plain)) == disk_key(memory_key(program, other))
+    assert same == on_disk == (field not in COMPILED or field in REPORTS)
+
+
 def test_dispatch_settings_reach_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """pypto#1441."""
     seen: list[Any] = []
@@ -148,6 +182,32 @@ def test_a_layout_of_the_closure_is_part_of_the_key(
         laid_out.compile(x(64, 64), x(64, 64))
     assert ["layout=pl.TensorLayout.NZ" in t for t in texts] == [False, True, False]
     assert len(compiled) == 2
+
+
+@pl.jit.inline
+def shifted(starts: pl.Array[2, pl.INT32], a: pl.Tensor, o: pl.Out[pl.Tensor]):
+    first = starts[1]
+    with pl.at(level=pl.Level.CORE_GROUP):
+        o = pl.assemble(o, pl.slice(a, [8, 32], [first, 0]), [0, 0])
+    return o
+
+
+@pl.jit
+def by_array(a: pl.Tensor, o: pl.Out[pl.Tensor]):
+    starts = pl.array.create(2, pl.INT32)
+    starts[1] = 8
+    o = shifted(starts, a, o)
+    return o
+
+
+@pytest.mark.parametrize("platform", ["a2a3sim", "a5sim"])
+def test_array_parameters_of_helpers_keep_their_type(platform: str) -> None:
+    """pypto#1741: the annotation of an array was lost when the source was made anew."""
+    a, o = torch.randn(16, 32), torch.full((16, 32), -7.0)
+    by_array(a, o, config=RunConfig(platform=platform))
+    assert torch.allclose(o[:8], a[8:])
+    assert (o[8:] == -7).all()
+    by_array.cache_clear()
 
 
 def _made(operation: str) -> Any:

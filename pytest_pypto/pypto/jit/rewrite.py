@@ -129,7 +129,12 @@ class Rewriter(ast.NodeTransformer):
         outer, self.before = self.before, []
         made = self._rewritten(stmt, block, number)
         before, self.before = self.before, outer
-        return [late(s) for s in (*before, *made)]
+        return [late(s, force=self._computes(s)) for s in (*before, *made)]
+
+    def _computes(self, stmt: ast.stmt) -> bool:
+        """True when one of Python's own functions is called with what may turn out to be a number."""
+        calls = [n for n in ast.walk(stmt) if isinstance(n, ast.Call) and folds(n)] if self.late else []
+        return any(isinstance(n, ast.Name) and n.id in self.late for call in calls for n in ast.walk(call))
 
     def _rewritten(self, stmt: ast.stmt, block: Block, number: int) -> list[ast.stmt]:
         if bind_call(stmt) is not None or dynamic_name(self.ctx, stmt) is not None:
