@@ -40,7 +40,29 @@ def test_vector_memory(platform: str, planner: MemoryPlanner) -> None:
     assert lines[2].strip().startswith("262144 bytes  [256, 256] fp32 'x'")
     assert "Nearest fix: work on 'x' [256, 256] fp32 in smaller boxes" in lines[-1]
     assert lines[-1].endswith(f"{error.span}]")
-    assert error.span.begin_line == 6, "where `x`, which is loaded whole, is declared"
+    assert (error.span.begin_line, error.span.begin_column) == (10, 17), "where `x`, which is loaded whole, is used"
+    assert "__" not in str(error)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        ("t = pl.exp(w)\no = pl.assemble(o, t, [0, 0])", (8, 17)),
+        ("for i in pl.range(2):\n    t = pl.mul(pl.exp(w), 2.0)\n    o = pl.assemble(o, t, [0, 0])", (9, 28)),
+        ("if n > 1:\n    o = pl.assemble(o, pl.add(w, w), [0, 0])", (9, 36)),
+        ("t = pl.matmul(w, w)\no = pl.assemble(o, t, [0, 0])", (8, 13)),
+    ],
+)
+def test_loads_that_the_author_did_not_write_are_where_the_tensor_is_used(
+    body: str, place: tuple[int, int], platform: str
+) -> None:
+    text = program("w: [512, 512] FP32\nc: [1] INT32\no: [512, 512] FP32 Out", body)
+    if "n >" in body:
+        text, place = text.replace("if n >", "n = pl.read(c, [0])\n            if n >"), (place[0] + 1, place[1])
+    error = refused(text, platform)
+    assert (error.span.begin_line, error.span.begin_column) == place
+    assert "fp32 'w'" in str(error)
     assert "__" not in str(error)
 
 

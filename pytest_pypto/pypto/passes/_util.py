@@ -12,6 +12,10 @@ from ..ir.types import Type
 from ..ir.visitor import exprs_of, walk_exprs, walk_stmts
 
 _ROLE = re.compile(r"__(?:[A-Za-z0-9]+_)*?(?:ssa|iter|rv|phi|tile|tmp|out|store|idx)(?:_v\d+)?$")
+_COPY = re.compile(
+    r"(__\w*?(?:ssa|iter|rv|phi|tile|tmp|out|idx)(?:_v\d+)?)"
+    r"(?:_(?:mat|Mat|Left|Right|Vec|Bias|Acc|mv|part|nz|t\d*|\d+|l0_\w+))+$"
+)
 _NAME = re.compile(r"\b[A-Za-z]\w*__\w+\b")
 
 
@@ -23,7 +27,7 @@ class PassError(ValueError):
 
     def __init__(self, message: str, *places: Span | e.IRNode | None) -> None:
         self.span = place_of(*places)
-        message = _NAME.sub(lambda m: base_name(m[0]), message)
+        message = _NAME.sub(lambda m: author_name(m[0]), message)
         super().__init__(f"{self.span}: {message}" if self.span.is_valid() else message)
 
 
@@ -39,6 +43,11 @@ def place_of(*places: Span | e.IRNode | None) -> Span:
 def base_name(hint: str) -> str:
     """The author's name in a generated one: `x` for `x__ssa_v3`, `x__tile`."""
     return _ROLE.sub("", hint) or hint
+
+
+def author_name(hint: str) -> str:
+    """The author's name of a value, for messages: `x` also for `x__tile_Left` and `x__ssa_v0_mat`."""
+    return base_name(_COPY.sub(r"\1", hint))
 
 
 def assign(name: str, value: e.Expr, span: Span = UNKNOWN, type_: Type | None = None) -> s.AssignStmt:

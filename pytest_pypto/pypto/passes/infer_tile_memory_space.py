@@ -14,7 +14,7 @@ from ..ir.program import Function, Program
 from ..ir.types import TensorType, TileType, Type
 from ..ir.visitor import IRMutator, collect_def_vars, replace_call
 from ._spaces import L0_OPERANDS, SUMS, SpaceMap, allowed_spaces, can_move
-from ._util import NameSource, PassError, base_name, place_of
+from ._util import NameSource, PassError, author_name, place_of
 from .base import FunctionPass
 from .device_ir import KernelError, kernel_error
 from .properties import NORM, SPLIT_ORCH, SSA, TILE_OPS, TILES_PLACED
@@ -274,7 +274,9 @@ def _no_way(tile: e.Var, space: MemorySpace, like: e.IRNode) -> KernelError:
     """What to say, and to write instead, where no copy leads."""
     here = tile.type.space.name if isinstance(tile.type, TileType) and tile.type.space is not None else "no memory"
     what = like.op.name if isinstance(like, e.Call) else "the loop or branch"
-    text = f"{what} needs '{base_name(tile.name_hint)}' in {space.name}, but it lies in {here}, from where no copy goes"
+    text = (
+        f"{what} needs '{author_name(tile.name_hint)}' in {space.name}, but it lies in {here}, from where no copy goes"
+    )
     text += " to the accumulator: start the sum from pl.matmul" if space is _M.Acc else " there: use what it copies"
     return kernel_error(text, place_of(like, tile))
 

@@ -9,6 +9,7 @@ from ...ir import expr as e
 from ...ir import stmt as s
 from ...ir.enums import MemorySpace
 from ...ir.program import Function, Program
+from ...ir.span import Span
 from ...ir.types import TensorType
 from ...ir.visitor import calls_in, exprs_of, uses_of, walk_exprs, walk_stmts
 from .._roots import WriteThrough, last_values
@@ -36,7 +37,7 @@ class Facts:
 
     func: Function
     program: Program
-    consumed: set[e.Var] = field(default_factory=set)
+    consumed: dict[e.Var, Span] = field(default_factory=dict)
     flows: dict[e.Var, list[e.Var | str]] = field(default_factory=dict)
     written: set[e.Var] = field(default_factory=set)
     outputs: dict[e.Var, int] = field(default_factory=dict)
@@ -60,7 +61,7 @@ class Facts:
             self.flows.setdefault(var, []).append(to)
 
     def _uses(self) -> None:
-        """Fill `flows` (variable -> where its value goes) and `consumed` (operands of compute operators)."""
+        """Fill `flows` (variable -> where its value goes) and `consumed` (operand of a compute operator -> where)."""
         for stmt in walk_stmts(self.func.body):
             if isinstance(stmt, s.AssignStmt) and isinstance(stmt.value, e.Call):
                 self._call(stmt.value, stmt.var)
@@ -92,7 +93,9 @@ class Facts:
                 for x in walk_exprs(arg):
                     self._flow(x, _OTHER)
         if name.startswith("tensor.") and name not in SELF_LOADING:
-            self.consumed.update(a for a in call.args if isinstance(a, e.Var) and isinstance(a.type, TensorType))
+            for arg in call.args:
+                if isinstance(arg, e.Var) and isinstance(arg.type, TensorType):
+                    self.consumed.setdefault(arg, call.span)
 
     def _carries(self, loop: s.ForStmt | s.WhileStmt) -> None:
         values = last_values(loop.body)

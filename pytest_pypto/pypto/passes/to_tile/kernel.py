@@ -14,8 +14,8 @@ from ...ir.op_table import create_op_call
 from ...ir.program import Function, Program
 from ...ir.span import Span
 from ...ir.types import TensorType, TileType, Type
-from ...ir.visitor import IRMutator, collect_def_vars, replace_call, walk_stmts
-from .._util import NameSource, PassError, base_name, stmt_uses
+from ...ir.visitor import IRMutator, collect_def_vars, replace_call
+from .._util import NameSource, PassError, base_name, place_of
 from .facts import Facts
 
 BRIDGE = "__compiler_tensor_to_tile_mat_bridge"
@@ -165,23 +165,15 @@ class Kernel(IRMutator):
         shape, valid = e.MakeTuple(type_.shape, source.span), e.MakeTuple(type_.valid_shape, source.span)
         return Window(source, zeros, shape, valid)
 
-    def first_use(self, source: e.Var) -> s.Stmt | None:
-        """The first statement that mentions a variable."""
-        found = (x for x in walk_stmts(self.func.body) if any(v is source for v in stmt_uses(x)))
-        return next(found, None)
-
     def load(self, window: Window, space: MemorySpace, name: str, span: Span | None = None) -> e.Var:
         """Load a window to Vec or Mat."""
-        where = window.source.span if span is None else span
+        where = place_of(span, self.place, self.facts.consumed.get(window.source), window.source)
         if e.static_dims(window.shape.elements) is None:
             shape = ", ".join(str(x) for x in window.shape.elements)
             raise self.fail(
                 f"a kernel cannot load '{window.source.name_hint}' as a tile of shape [{shape}]: a tile needs constant "
                 "extents; cut it with pl.slice(x, [constant extents], offset, valid_shape=[...])",
-                span,
-                self.place,
-                self.first_use(window.source),
-                window.source,
+                where,
             )
         kwargs: dict[str, Any] = {"target_memory": space}
         if window.clamp:

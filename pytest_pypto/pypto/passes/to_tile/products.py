@@ -99,6 +99,13 @@ def _same_dtype(a: e.Expr, b: e.Expr) -> bool:
     return isinstance(a.type, TensorType) and isinstance(b.type, TensorType) and a.type.dtype is b.type.dtype
 
 
+def _is_store(k: Kernel, root: e.Expr, var: e.Var) -> bool:
+    """True for an assemble of the value into memory of its element type."""
+    if not isinstance(root, e.Call) or root.op.name != "tensor.assemble" or root.args[1] is not var:
+        return False
+    return k.facts.in_memory(root.args[0]) and _same_dtype(root.args[0], var)
+
+
 def _rank(arg: e.Expr) -> int:
     assert isinstance(arg.type, (TensorType, TileType))
     return len(arg.type.shape)
@@ -197,8 +204,6 @@ def _only_stored(k: Kernel, var: e.Var) -> bool:
         for root in exprs_of(stmt):
             if not any(v is var for v in uses_of(root)):
                 continue
-            stored = isinstance(root, e.Call) and root.op.name == "tensor.assemble" and root.args[1] is var
-            into_memory = stored and isinstance(root, e.Call) and k.facts.in_memory(root.args[0])
-            if not (into_memory and isinstance(root, e.Call) and _same_dtype(root.args[0], var)) and not isinstance(stmt, s.ReturnStmt):
+            if not isinstance(stmt, s.ReturnStmt) and not _is_store(k, root, var):
                 return False
     return True
