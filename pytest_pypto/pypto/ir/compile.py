@@ -12,17 +12,20 @@ class _Compile:
     __name__ = "compile"
     __qualname__ = "compile"
 
-    def __call__(self, program: Any, **options: Any) -> Any:
-        """Compile a program; see `pypto.runtime.compile.compile_program`."""
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        """Compile a program; see `pypto.runtime.compile.compile_program`. Options may be given by place, too."""
         from ..runtime.compile import compile_program
 
-        return compile_program(program, **options)
+        bound = self.__signature__.bind(*args, **options).arguments
+        return compile_program(bound.pop("program"), **bound)
 
     @property
     def __signature__(self) -> inspect.Signature:
         from ..runtime.compile import compile_program
 
-        return inspect.signature(compile_program)
+        own = inspect.signature(compile_program)
+        by_place = [p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in own.parameters.values()]
+        return own.replace(parameters=by_place)
 
     def __repr__(self) -> str:
         return "<function pypto.ir.compile>"

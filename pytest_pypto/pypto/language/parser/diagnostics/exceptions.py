@@ -65,8 +65,16 @@ class UndefinedVariableError(ParserError):
 class SSAViolationError(ParserError):
     """A second assignment where only one is allowed; `previous_span` is the place of the first."""
 
-    def __init__(self, message: str, span: Any = None, previous_span: Any = None, **rest: Any) -> None:
-        super().__init__(message, span, **rest)
+    def __init__(
+        self,
+        message: str,
+        span: Span | dict[str, Any] | None = None,
+        hint: str | None = None,
+        note: str | None = None,
+        source_lines: Sequence[str] | None = None,
+        previous_span: Any = None,
+    ) -> None:
+        super().__init__(message, span, hint, note, source_lines)
         self.previous_span = span_dict(previous_span) if isinstance(previous_span, Span) else previous_span
 
 
