@@ -221,9 +221,21 @@ def python_types(a: pl.Tensor, n: int):
     return a
 
 
+@pl.jit
+def broken_text(a: "pl.Tensor[", o: pl.Out[pl.Tensor]):  # noqa: F722
+    return o
+
+
+@pl.jit
+def misspelt_text(a: "pl.Out[pl.Tensr]", o: pl.Out[pl.Tensor]):  # noqa: UP037
+    return o
+
+
 @pytest.mark.parametrize(
     ("kernel", "error", "message", "text"),
     [
+        (broken_text, ParserSyntaxError, r"the annotation 'pl\.Tensor\[' is no expression", '"pl.Tensor["'),
+        (misspelt_text, ParserTypeError, r"Unsupported type annotation: pl\.Tensr", '"pl.Out[pl.Tensr]"'),
         (many, ParserSyntaxError, r"cannot take \*tensors", "*tensors"),
         (options, ParserSyntaxError, r"cannot take \*\*rest", "**rest"),
         (python_types, ParserTypeError, "Unsupported type annotation: int", "n: int"),
@@ -234,7 +246,11 @@ def test_parameters_that_are_no_tensors_or_scalars(
 ) -> None:
     with pytest.raises(error, match=message) as caught:
         kernel(x(), 3)
-    assert text in "".join(caught.value.__notes__)
+    span = caught.value.span
+    assert span is not None
+    line = Path(__file__).read_text().splitlines()[span["line"] - 1]
+    assert text in line
+    assert line[span["column"] - 1 :].startswith(text.lstrip("*n: "))
 
 
 async def coroutine(a: Any) -> Any:

@@ -13,6 +13,7 @@ from ..language.parser.context import Ctx
 from ..language.parser.diagnostics import ParserSyntaxError, ParserTypeError
 from ..language.parser.names import MISSING
 from ..language.typing import DynVar
+from .late import placed
 from .source import FunctionSource
 
 
@@ -64,7 +65,7 @@ def _param(ctx: Ctx, arg: ast.arg) -> Param:
     if node is None:
         return Param(arg.arg, "any", node=arg)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        node = ast.copy_location(ast.parse(node.value, mode="eval").body, node)
+        node = _annotation_text(ctx, node.value, node)
     if isinstance(node, ast.Subscript) and _name(ctx, node.value) in ("Out", "InOut"):
         direction, node = str(_name(ctx, node.value)), node.slice
     if _name(ctx, node) in ("Tensor", "DistributedTensor"):
@@ -82,6 +83,14 @@ def _param(ctx: Ctx, arg: ast.arg) -> Param:
     dynamic = {k: d.name_hint for k, d in enumerate(type_.shape) if isinstance(d, Var)}
     layout = type_.tensor_view.layout if type_.tensor_view is not None else TensorLayout.ND
     return Param(arg.arg, "tensor", direction, type_, layout, dynamic, arg)
+
+
+def _annotation_text(ctx: Ctx, text: str, node: ast.expr) -> ast.expr:
+    """The expression that an annotation in quotes holds, at the place of the quotes."""
+    try:
+        return placed(ast.parse(text.strip(), mode="eval").body, node)
+    except SyntaxError as error:
+        ctx.fail(ParserSyntaxError, f"the annotation {text!r} is no expression: {error.msg}", node)
 
 
 _SCALARS = {"int": "pl.INT32", "float": "pl.FP32", "bool": "pl.BOOL"}

@@ -74,8 +74,8 @@ class Store:
     def find(self, key: str) -> Files | None:
         """The files of an entry, None when there is none. A damaged one is removed."""
         folder = self.root / key
-        if not folder.is_dir():
-            if folder.exists() or folder.is_symlink():
+        if folder.is_symlink() or not folder.is_dir():
+            with suppress(OSError):
                 folder.unlink(missing_ok=True)
             return None
         try:
