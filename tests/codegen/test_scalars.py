@@ -173,3 +173,14 @@ def test_places_and_extents_are_indices_whatever_type_they_have() -> None:
     wrong = [line for line in found if "%arg2" in line and "index_cast" not in line]
     assert len([line for line in found if "index_cast" in line]) >= 8
     assert not [line for line in wrong if "func.func" not in line]
+
+
+def test_elements_of_an_array_have_its_type() -> None:
+    body = """
+    a: pl.Array[4, pl.INT32] = pl.array.create(4, pl.INT32)
+    for j in pl.range(4):
+        a1: pl.Array[4, pl.INT32] = pl.array.update_element(a, j, j)
+    """
+    found = lines(kernel(body))
+    assert next(line for line in found if "local_array_set" in line).endswith("%0 : !pto.local_array<4xi32>, i32")
+    assert "%0 = arith.index_cast %j : index to i32" in found

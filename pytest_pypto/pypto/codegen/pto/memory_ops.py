@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...ir.expr import Call, Expr, MakeTuple, Var
 from ...ir.types import ArrayType, TileType
 from .emitter import Emitter, ScalarValue, tile_type
-from .scalars import index_of, scalar
+from .scalars import element_of, index_of, scalar
 from .slices import elements, two_dimensional
 from .tensors import flat_offset, offsets, window
 from .types import element_text, pointer_text, tile_box, tile_valid
@@ -64,7 +64,7 @@ def emit_tensor_write(em: Emitter, call: Call, result: Var | None) -> None:
     """One element into global memory."""
     arg = em.tensor(call.args[0])
     place = flat_offset(em, elements(call.args[1]), arg.type.shape)
-    value = scalar(em, call.args[2], arg.type.dtype)
+    value = element_of(em, call.args[2], arg.type.dtype)
     em.line(
         f"pto.store_scalar {value.name}, {arg.pointer}[{place}] : {pointer_text(arg.type.dtype)}, {value.type_text}"
     )
@@ -97,7 +97,7 @@ def emit_tile_write(em: Emitter, call: Call, result: Var | None) -> None:
     """One element into a tile, in place."""
     target = em.tile(call.args[0])
     place = _tile_offset(em, call)
-    value = scalar(em, call.args[2], tile_type(call.args[0]).dtype)
+    value = element_of(em, call.args[2], tile_type(call.args[0]).dtype)
     em.line(
         f"pto.tsetval ins({place}, {value.name} : index, {value.type_text}) outs({target.name} : {target.type_text})"
     )
@@ -131,7 +131,8 @@ def emit_array_set(em: Emitter, call: Call, result: Var) -> None:
     name, text = em.array(call.args[0])
     place = index_of(em, call.args[1])
     type_ = call.args[0].type
-    value = scalar(em, call.args[2], type_.dtype if isinstance(type_, ArrayType) else None)
+    assert isinstance(type_, ArrayType)
+    value = element_of(em, call.args[2], type_.dtype)
     em.line(f"pto.local_array_set {name}[{place}], {value.name} : {text}, {value.type_text}")
     em.arrays[result] = (name, text)
 

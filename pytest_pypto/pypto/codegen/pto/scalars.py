@@ -72,6 +72,11 @@ def index_of(em: Emitter, expr: e.Expr | int) -> str:
     return value.name if isinstance(expr, int) else convert(em, value, _dtype(expr), DataType.INDEX).name
 
 
+def element_of(em: Emitter, expr: e.Expr, dtype: DataType) -> ScalarValue:
+    """A value as an element of something: in its element type."""
+    return convert(em, scalar(em, expr, dtype), _dtype(expr), dtype)
+
+
 def _constant(em: Emitter, expr: e.ConstInt | e.ConstFloat | e.ConstBool, as_type: DataType | None) -> ScalarValue:
     dtype = as_type or expr.dtype
     text = element_text(dtype)
