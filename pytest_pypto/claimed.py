@@ -19,6 +19,10 @@ UNPROVEN = (
     "{test} is marked with {claim} and passed, but it ran and compiled nothing through the fixtures, so the marker "
     "says nothing; check a program, or remove the marker"
 )
+FIRST_ONLY = (
+    "this test runs on {first} only, not on {others}: it cannot be parametrised, because it is a method of "
+    "unittest.TestCase, or asks for its fixtures while it runs; ask for pypto_platform in the signature of a function"
+)
 
 
 class PytestPyptoWarning(pytest.PytestWarning):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_pypto import nearest
 from pytest_pypto.options import PLATFORMS, sanitizers
 
 SPLITS = ("NONE", "UP_DOWN", "LEFT_RIGHT")
@@ -85,14 +86,43 @@ def _name(axis: Axis, value: Any) -> str:
     return name
 
 
+MARKERS = (*(axis.marker for axis in AXES), "pypto_tolerance", "pypto_sanitize")
+"""Every marker of ours."""
+
+
 def unknown_marker(item: pytest.Item) -> str:
     """What is wrong with the names of a test's markers: one that starts like ours and is none of them. "" for nothing.
 
     A misspelt marker would be silently without effect otherwise.
     """
-    known = (*(axis.marker for axis in AXES), "pypto_tolerance", "pypto_sanitize")
-    wrong = next((m.name for m in item.iter_markers() if m.name.startswith("pypto_") and m.name not in known), None)
-    return "" if wrong is None else f"no marker is called {wrong!r}; the markers are {', '.join(known)}"
+    wrong = next((mark.name for mark in nearest.ours(item) if mark.name not in MARKERS), None)
+    return "" if wrong is None else f"no marker is called {wrong!r}; the markers are {', '.join(MARKERS)}"
+
+
+def wrong_marker(item: pytest.Item) -> str:
+    """What is wrong with the markers of a test: names, values, or one marker twice in one place. "" for nothing."""
+    misspelt = unknown_marker(item)
+    if misspelt:
+        return misspelt
+    try:
+        for axis in AXES:
+            for mark in nearest.every(item, axis.marker):
+                axis_values(axis, mark)
+        tolerance_of(item)
+        sanitizers_of(item)
+        _refuse_twice(item)
+    except MarkerError as exc:
+        return str(exc)
+    return ""
+
+
+def _refuse_twice(item: pytest.Item) -> None:
+    """Of two markers in one place one would be silently without effect."""
+    for level in nearest.levels(item):
+        names = [mark.name for mark in level if mark.name in MARKERS and mark.name != "pypto_tolerance"]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise MarkerError(f"{twice} is given twice in one place: list the values in one marker")
 
 
 def sanitizers_of(item: pytest.Item) -> frozenset[str] | None:
@@ -101,7 +131,7 @@ def sanitizers_of(item: pytest.Item) -> frozenset[str] | None:
     Raises:
         MarkerError: a keyword, or values that are no list of sanitizers.
     """
-    mark = item.get_closest_marker("pypto_sanitize")
+    mark = nearest.closest(item, "pypto_sanitize")
     if mark is None:
         return None
     if mark.kwargs:
@@ -131,7 +161,7 @@ def tolerance_of(item: pytest.Item) -> MarkedTolerance:
         MarkerError: a positional value, an unknown keyword, or a number that is no tolerance.
     """
     found = MarkedTolerance()
-    for mark in item.iter_markers("pypto_tolerance"):
+    for mark in nearest.every(item, "pypto_tolerance"):
         output = _check_tolerance(mark)
         for key, table in (("rtol", found.rtol), ("atol", found.atol)):
             if key in mark.kwargs:

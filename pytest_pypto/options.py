@@ -77,8 +77,10 @@ def sanitizers(names: Sequence[str]) -> frozenset[str]:
     wrong = next((name for name in names if name not in ("all", "none", *SANITIZERS)), None)
     if wrong is not None:
         raise ValueError(f"unknown sanitizer {wrong!r}: {choice}")
-    if not names or (len(names) > 1 and {"all", "none"} & set(names)):
-        raise ValueError(f"{', '.join(names) or 'nothing'} is no list of sanitizers: {choice}")
+    if not names:
+        raise ValueError(f"no sanitizer given: {choice}")
+    if len(names) > 1 and {"all", "none"} & set(names):
+        raise ValueError(f"{', '.join(names)}: all and none stand alone: {choice}")
     return frozenset(SANITIZERS if names[0] == "all" else () if names[0] == "none" else names)
 
 

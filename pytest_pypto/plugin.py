@@ -6,13 +6,13 @@ Nothing here imports torch, numpy or PyPTO before a test asks for a fixture that
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_pypto import claimed, hookspec, known, markers, options, selection, toolchain
+from pytest_pypto import claimed, collected, hookspec, known, markers, options, selection, toolchain
 from pytest_pypto.collector import ReportCollector, Totals
 from pytest_pypto.global_state import GlobalState
 from pytest_pypto.selection import Variant
@@ -139,14 +139,23 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    config = metafunc.config
-    state = state_of(config)
+    selection.parametrize(metafunc, state_of(metafunc.config).settings, _unavailable(metafunc.config))
 
-    def unavailable(platform: str) -> str | None:
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> Iterator[None]:
+    outcome: Any = yield
+    report: pytest.CollectReport = outcome.get_result()
+    if report.passed:
+        collected.look_at(collector, report, _unavailable(collector.config))
+
+
+def _unavailable(config: pytest.Config) -> selection.Unavailable:
+    def why(platform: str) -> str | None:
         own: str | None = config.hook.pytest_pypto_unavailable(config=config, platform=platform)
-        return own or selection.unavailable_platform(platform, state.toolchain)
+        return own or selection.unavailable_platform(platform, state_of(config).toolchain)
 
-    selection.parametrize(metafunc, state.settings, unavailable)
+    return why
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -166,6 +175,9 @@ def pytest_report_collectionfinish(config: pytest.Config) -> str | list[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    problem = collected.late_marker(item)
+    if problem:
+        pytest.fail(f"pypto: {problem}", pytrace=False)
     state_of(item.config).process.before_test()
 
 
@@ -180,13 +192,16 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
 
 @pytest.fixture
 def _pypto_variant(request: pytest.FixtureRequest) -> Variant:
-    return getattr(request, "param", None) or Variant()
+    return getattr(request, "param", None) or selection.variant_of(request.node) or Variant()
 
 
 @pytest.fixture
 def pypto_platform(request: pytest.FixtureRequest, _pypto_variant: Variant) -> str:
     """Platform id of this test, e.g. "a2a3sim"."""
-    return _pypto_variant.platform or state_of(request.config).settings.platforms[0]
+    first, *others = state_of(request.config).settings.platforms
+    if others and not _pypto_variant.platform:
+        request.node.warn(claimed.PytestPyptoWarning(claimed.FIRST_ONLY.format(first=first, others=", ".join(others))))
+    return _pypto_variant.platform or first
 
 
 @pytest.fixture

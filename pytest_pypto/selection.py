@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from pytest_pypto.markers import AXES, MarkerError, axis_values, tolerance_of, unknown_marker
+from pytest_pypto import nearest
+from pytest_pypto.markers import AXES, Axis, MarkerError, axis_values
 from pytest_pypto.options import Settings
 from pytest_pypto.toolchain import Toolchain
 
@@ -25,18 +26,38 @@ PLATFORM_FIXTURE = "pypto_platform"
 OTHER_PLATFORM = "platform {platform} is not in --pypto-platform={chosen}"
 
 
+PLAIN = "plain"
+"""Id of a variant without a value on any axis; it stands beside marked ones."""
+
+Values = tuple[tuple[str, ...], ...]
+"""Names for each of the axes."""
+
+
 @dataclass(frozen=True)
 class Variant:
-    """One point of the three axes; a value is "" on an axis that the test does not vary."""
+    """One point of the three axes; a value is "" on an axis that the test does not vary.
+
+    Attributes:
+        platform, split, direction: names.
+        base: what the test itself says, for each axis.
+        offered: what its variants were made with, for each axis: `base`, and what single parameters are marked with.
+    """
 
     platform: str = ""
     split: str = ""
     direction: str = ""
+    base: Values = field(default=(), compare=False, repr=False)
+    offered: Values = field(default=(), compare=False, repr=False)
+
+    @property
+    def values(self) -> tuple[str, str, str]:
+        """In the order of the axes."""
+        return (self.platform, self.split, self.direction)
 
     @property
     def id(self) -> str:
         """Names joined by dashes, in the order platform, split, direction."""
-        return "-".join(part for part in (self.platform, self.split, self.direction) if part)
+        return "-".join(part for part in self.values if part) or PLAIN
 
 
 Unavailable = Callable[[str], "str | None"]
@@ -45,41 +66,52 @@ Unavailable = Callable[[str], "str | None"]
 def parametrize(metafunc: pytest.Metafunc, settings: Settings, unavailable: Unavailable) -> None:
     """Parametrise a test that carries one of our markers or uses one of our fixtures.
 
+    A marker in a `pytest.param` is about that parameter only: variants are made for all values, and what does not fit
+    together is dropped when the test is collected (`collected`). That is also where wrong markers are complained of.
+
     Args:
         metafunc: the test.
         settings: of the session.
         unavailable: platform id -> why it cannot run here, None when it can.
     """
-    misspelt = unknown_marker(metafunc.definition)
-    if misspelt:
-        pytest.fail(f"{metafunc.definition.nodeid}: {misspelt}", pytrace=False)
     wanted = PLATFORM_FIXTURE in metafunc.fixturenames
-    marks = [metafunc.definition.get_closest_marker(axis.marker) for axis in AXES]
-    if not wanted and not any(marks):
+    marks = [nearest.closest(metafunc.definition, axis.marker) for axis in AXES]
+    if not (wanted or any(marks) or FIXTURE in metafunc.fixturenames):
         return
-    values, problem = _read(metafunc.definition, marks)
-    if problem:
-        pytest.fail(f"{metafunc.definition.nodeid}: {problem}", pytrace=False)
-    if not values[0] and wanted:
-        values[0] = settings.platforms
+    try:
+        base = [axis_values(axis, mark) if mark else ("",) for axis, mark in zip(AXES, marks, strict=True)]
+        if wanted and not marks[0]:
+            base[0] = settings.platforms
+        offered = [_offered(metafunc, axis, names) for axis, names in zip(AXES, base, strict=True)]
+    except MarkerError:
+        return  # said when the test is collected
+    if not any(map(any, offered)):
+        return
     if FIXTURE not in metafunc.fixturenames:
         metafunc.fixturenames.append(FIXTURE)
-    params = [_param(variant, unavailable) for variant in _variants(*values)]
-    metafunc.parametrize(FIXTURE, params, indirect=True)
+    variants = [Variant(p, s, d, tuple(base), tuple(offered)) for p, s, d in product(*offered)]
+    metafunc.parametrize(FIXTURE, [_param(variant, unavailable) for variant in variants], indirect=True)
 
 
-def _read(item: pytest.Item, marks: list[pytest.Mark | None]) -> tuple[list[tuple[str, ...]], str]:
-    """Values of the three axes, and what is wrong with the markers."""
-    try:
-        tolerance_of(item)
-        return [axis_values(axis, mark) if mark else () for axis, mark in zip(AXES, marks, strict=True)], ""
-    except MarkerError as exc:
-        return [], str(exc)
+def _offered(metafunc: pytest.Metafunc, axis: Axis, base: tuple[str, ...]) -> tuple[str, ...]:
+    more = [axis_values(axis, mark) for mark in _inner_marks(metafunc) if mark.name == axis.marker]
+    return tuple(dict.fromkeys((*base, *(name for names in more for name in names))))
 
 
-def _variants(*values: tuple[str, ...]) -> Iterator[Variant]:
-    for platform, split, direction in product(*(v or ("",) for v in values)):
-        yield Variant(platform, split, direction)
+def _inner_marks(metafunc: pytest.Metafunc) -> Iterator[pytest.Mark]:
+    """Marks in the `pytest.param`s of a test and of its fixtures; values that can be read only once are left alone."""
+    marked = metafunc.definition.iter_markers("parametrize")
+    lists = [mark.args[1] if len(mark.args) > 1 else mark.kwargs.get("argvalues") for mark in marked]
+    fixtures = getattr(metafunc, "_arg2fixturedefs", {})
+    lists += [each.params for defs in fixtures.values() for each in defs if each.params]
+    for values in lists:
+        for value in values if isinstance(values, (list, tuple)) else ():
+            if isinstance(value, PARAMETER):
+                yield from nearest.plain_marks(list(value.marks))
+
+
+PARAMETER = type(pytest.param())
+"""What `pytest.param` makes."""
 
 
 def _param(variant: Variant, unavailable: Unavailable) -> Any:
@@ -118,10 +150,15 @@ class Deselected:
         return f"pypto: {total} variant{'s'[: total != 1]} deselected ({parts}; --pypto-platform={chosen})"
 
 
+ALONE = pytest.StashKey[Variant]()
+"""The variant of a test that cannot be parametrised (a method of `unittest.TestCase`)."""
+
+
 def variant_of(item: pytest.Item) -> Variant | None:
     """The variant of a test, None for a test that is not ours."""
     callspec = getattr(item, "callspec", None)
-    return callspec.params.get(FIXTURE) if callspec is not None else None
+    found: Variant | None = callspec.params.get(FIXTURE) if callspec is not None else None
+    return found or item.stash.get(ALONE, None)
 
 
 def unavailable_platform(platform: str, toolchain: Toolchain | None) -> str | None:
