@@ -164,6 +164,20 @@ def test_a_slice_is_copied_only_when_its_parent_is_written_while_it_lives() -> N
     assert (run(body("before"), torch.ones(4, 4), torch.zeros(2, 2)) == -1).all()
 
 
+@pytest.mark.parametrize("space", ["tensor", "tile"])
+def test_a_window_moved_over_itself(space: str) -> None:
+    """Source and target share memory and overlap: the source is read as it was."""
+
+    def body(b: Body, x: e.Var) -> None:
+        t = b.op("t", f"{space}.add", x, x)
+        window = call(f"{space}.slice", [t, (1, 3), (0, 0)])
+        b.ret(b.op("u", f"{space}.assemble", t, window, (0, 1)))
+
+    types = tensor if space == "tensor" else tile
+    out = run(function("f", [("x", types((1, 4)))], body), torch.tensor([[1.0, 2.0, 3.0, 4.0]]))
+    assert out.tolist() == [[2.0, 2.0, 4.0, 6.0]]
+
+
 def test_a_slice_read_in_the_next_trip() -> None:
     """The window of one trip is read in the next, after its parent was written."""
     p = program(

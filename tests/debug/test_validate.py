@@ -14,6 +14,7 @@ from pytest_pypto.pypto.debug import validate_pass_ir_codegen_results
 from pytest_pypto.pypto.debug.select import select_entry_function
 from pytest_pypto.pypto.debug.validate import check_passes
 from pytest_pypto.pypto.language.parser import parse
+from pytest_pypto.pypto.language.parser.diagnostics import ParserError
 
 GOOD = """import pypto.language as pl
 
@@ -288,3 +289,27 @@ class P:
         return y
 """
     assert select_entry_function(parse(text)).name == "outer"
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [(GOOD.replace("pl.tile.exp(", "pl.tile.exq("), ParserError), (GOOD.replace("(t__tile)", "(t__tile"), SyntaxError)],
+)
+def test_a_dump_that_does_not_load_stops_no_other(tmp_path: Path, text: str, error: type[Exception]) -> None:
+    tensors, expected = case()
+    out = io.StringIO()
+    with pytest.raises(error) as caught:
+        validate_pass_ir_codegen_results(dumps(tmp_path, a=GOOD, b=text, c=GOOD), tensors, expected, stream=out)
+    assert out.getvalue().count("pass: True") == 2
+    assert "b.py" in str(caught.value) or "b.py" in "".join(caught.value.__notes__)
+    assert "first bad pass: b (last good: a)" in "".join(caught.value.__notes__)
+    assert caught.value.__cause__ is None
+
+
+def test_a_dump_that_has_no_script_stops_no_other(tmp_path: Path) -> None:
+    tensors, expected = case()
+    small = GOOD.replace("pl.FP32", "pl.HF4")
+    out = io.StringIO()
+    with pytest.raises(ValueError, match=r"b\.py: element type hf4 is not supported"):
+        validate_pass_ir_codegen_results(dumps(tmp_path, a=GOOD, b=small, c=GOOD), tensors, expected, stream=out)
+    assert out.getvalue().count("pass: True") == 2

@@ -77,7 +77,7 @@ def record(node: Program | Function, tensors: Mapping[str, Any], entry: str | No
     values = {k: v.clone() if hasattr(v, "clone") else v for k, v in tensors.items()}
     try:
         run_oracle(node, values, entry=entry, trace=recorder, leftover="ignore")
-    except Exception as exc:
+    except Exception as exc:  # a stage that fails is compared as far as it came
         recorder.error = exc
     return recorder
 

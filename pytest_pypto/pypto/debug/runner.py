@@ -138,7 +138,7 @@ def run_oracle(
     try:
         with torch.no_grad():
             return space[function.name](*values)
-    except Exception as exc:
+    except Exception as exc:  # raised again, with the kernel line
         _explain(exc)
         raise
 

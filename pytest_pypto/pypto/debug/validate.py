@@ -110,6 +110,7 @@ def validate_pass_ir_codegen_results(
             that is no dump, a program without entry.
         FileNotFoundError: no such path.
         KeyError: a parameter without a value.
+        ParserError, SyntaxError: a dump that does not load; the others are tried first.
         AssertionError: values that differ, with the file, the key and the first bad pass.
         RuntimeError: a script that failed, with the file.
     """
@@ -123,7 +124,8 @@ def validate_pass_ir_codegen_results(
         return
     notes = "\n" + report.summary()
     if bad.error is not None:
-        raise _with_file(bad, notes) from bad.error
+        error = _with_file(bad, notes)
+        raise error from (None if error is bad.error else bad.error)
     raise AssertionError(_mismatch(bad, rtol, atol) + notes)
 
 
@@ -172,10 +174,14 @@ def check_passes(
 def _load(file: Path, entry: str | None, loaded: dict[bytes, Any]) -> PassResult:
     """The program of a dump; dumps with the same text share one."""
     from ..language.parser import loads
+    from ..language.parser.diagnostics import ParserError
 
     text = file.read_bytes()
-    if text not in loaded:
-        loaded[text] = loads(str(file))
+    try:
+        if text not in loaded:
+            loaded[text] = loads(str(file))
+    except (ParserError, SyntaxError) as exc:
+        return PassResult(file, error=exc)
     node = loaded[text]
     if not isinstance(node, (Program, Function)):
         raise ValueError(f"{file}: holds a {type(node).__name__}, not an ir.Program or ir.Function")
@@ -183,7 +189,7 @@ def _load(file: Path, entry: str | None, loaded: dict[bytes, Any]) -> PassResult
     result = PassResult(file, node)
     try:
         script_of(node, Options(check_shapes=True))
-    except UnsupportedOpError as exc:
+    except (TypeError, ValueError, LookupError) as exc:  # unsupported operators are ValueErrors
         result.error = exc
     return result
 
@@ -224,7 +230,7 @@ def _run(
     args = [values[argument_key(p.name_hint, values)] for p in function.params]
     try:
         returned = _call(script, function.name, args)
-    except Exception as exc:
+    except Exception as exc:  # whatever a script raises belongs to its dump; the other dumps still run
         result.error = exc
         return
     after = values | flat_return(returned)
@@ -267,8 +273,15 @@ def _mismatch(result: PassResult, rtol: float, atol: float) -> str:
 
 
 def _with_file(result: PassResult, notes: str) -> Exception:
-    """The error of a dump, with the file in front: an assertion stays one, an unsupported operator too."""
+    """The error of a dump, with the file in front: an assertion stays one, an unsupported operator too.
+
+    An error of the loader names the file already.
+    """
     error = result.error
+    if result.node is None and error is not None:
+        if hasattr(error, "add_note"):  # Python 3.11 and later
+            error.add_note(notes)
+        return error
     text = f"{result.file}: {error}{notes}"
     if isinstance(error, AssertionError):
         return AssertionError(text)

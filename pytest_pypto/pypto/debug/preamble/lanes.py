@@ -134,7 +134,7 @@ class _Core:
                     return
         except StopIteration as stop:
             self.done, self.value = True, stop.value
-        except Exception as exc:
+        except Exception as exc:  # whatever a core raises ends its group
             self.done = True
             run.fail(self, exc)
 
@@ -317,7 +317,7 @@ class _ThreadLane:
         try:
             with torch.no_grad():
                 core.value = self.body(*core.run.args)
-        except BaseException as exc:
+        except BaseException as exc:  # nothing else would carry it from this thread to the caller
             if not core.run.cancel.is_set():
                 core.run.fail(core, exc)
         finally:

@@ -134,12 +134,18 @@ def _converted(src: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     return torch.nan_to_num(src.double().round(), nan=0.0).clamp(info.min, info.max)
 
 
+def _apart(src: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+    """`src`, copied when it lies in the memory that is about to be written: windows of one tensor may overlap."""
+    same = src.untyped_storage().data_ptr() == target.untyped_storage().data_ptr()
+    return src.clone() if same else src
+
+
 def _write_window(what: str, out: torch.Tensor, src: torch.Tensor, offsets: Iterable[Any], atomic: Any) -> Any:
     """Write the valid box of `src` into `out` at `offsets`, in place; returns `out`."""
     box = _box(src)
     target = None if atomic else _inner(out, offsets, box.shape)
     if target is not None:
-        target.copy_(_converted(box, target.dtype))
+        target.copy_(_apart(_converted(box, target.dtype), target))
         return out
     if box.numel() == 0:
         return out
@@ -153,9 +159,9 @@ def _write_window(what: str, out: torch.Tensor, src: torch.Tensor, offsets: Iter
         raise IndexError(f"{what}: box {tuple(box.shape)} at {where} leaves the shape {tuple(out.shape)}")
     target = base[tuple(slice(o, o + e) for o, e in zip(at, box.shape, strict=False))]
     if atomic:
-        target.add_(_converted(box, target.dtype).to(target.dtype))
+        target.add_(_apart(_converted(box, target.dtype).to(target.dtype), target))
     else:
-        target.copy_(_converted(box, target.dtype))
+        target.copy_(_apart(_converted(box, target.dtype), target))
     valid = getattr(out, "_pypto_valid_shape", None)
     if valid is not None and box.dim() == out.dim():
         out._pypto_valid_shape = _union(valid, at, tuple(box.shape))  # type: ignore[attr-defined]

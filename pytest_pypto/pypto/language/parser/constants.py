@@ -106,7 +106,7 @@ def _read(value: Any, name: str) -> Any:
         return MISSING
     try:
         return getattr(value, name, MISSING)
-    except Exception:
+    except Exception:  # a property of the author's own object may raise anything
         return MISSING
 
 
@@ -141,7 +141,7 @@ def evaluate(node: ast.expr, lookup: Callable[[ast.expr], Any]) -> Any:
         value = _compute(node, lookup)
     except NotConstant:
         raise
-    except Exception as exc:
+    except Exception as exc:  # so may indexing it, or taking its length
         raise NotConstant(node) from exc
     return value
 
