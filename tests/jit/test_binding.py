@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import pytest_pypto.pypto.language as pl
+from pytest_pypto.pypto.runtime import ChipWorker, RunConfig
 
 torch = pytest.importorskip("torch")
 
@@ -148,6 +150,20 @@ def test_values_the_message_helps_with() -> None:
         bare.specialize(X, X, X.sum())
     with pytest.raises(TypeError, match=r"torch\.float8_e8m0fnu.* \(parameter 'o' of 'bare'\)"):
         bare.specialize(X, X.double())
+
+
+def test_tensors_of_a_worker_are_for_the_artifact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYPTO_PROG_BUILD_DIR", str(tmp_path))
+    with ChipWorker(RunConfig()) as worker:
+        a, o = worker.alloc_tensor((8, 8), torch.float32, init=torch.ones(8, 8)), torch.zeros(8, 8)
+        message = (
+            "@pl.jit: missing inferred tensor metadata for parameter 'a': .* compile with sample host tensors first"
+        )
+        with pytest.raises(ValueError, match=message):
+            bare(a, o)
+        bare.compile(o, o)(a, o, 1.0)
+        assert torch.equal(o, torch.ones(8, 8))
+    bare.cache_clear()
 
 
 def test_samples_need_no_memory() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +108,9 @@ def test_kinds_are_known() -> None:
 def test_unknown_kinds_list_the_known_ones() -> None:
     with pytest.raises(AttributeError, match=r"there is no pl\.jit\.graph; there are pl\.jit itself .*pl\.jit\.incore"):
         pl.jit.graph  # noqa: B018
+
+
+def test_pickled_by_name() -> None:
+    """Worker processes that are spawned get kernels this way."""
+    assert pickle.loads(pickle.dumps(kernel)) is kernel
+    assert copy.deepcopy([kernel])[0] is kernel

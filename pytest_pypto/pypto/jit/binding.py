@@ -31,6 +31,9 @@ _TORCH: Mapping[str, DataType] = {
 }
 
 
+_DEVICE_TENSORS = f"{__package__.rpartition('.')[0]}.runtime.device_tensor"
+
+
 @dataclass(frozen=True)
 class TensorInfo:
     """Extents (names for symbolic ones) and element type of a tensor argument; `sample` is the shape it came with."""
@@ -58,11 +61,23 @@ class Bound:
 
 
 def is_tensor(value: Any) -> bool:
-    """True for torch tensors and device tensors. Never imports torch."""
+    """True for torch tensors. Never imports torch."""
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        return True
-    return hasattr(value, "shape") and str(getattr(value, "dtype", "")).startswith("torch.")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def _refuse_device_tensor(where: str, param: Param, value: Any) -> None:
+    """Refuse a tensor that lives on a worker: the reference cannot specialise by one.
+
+    Raises:
+        ValueError: it is one.
+    """
+    home = sys.modules.get(_DEVICE_TENSORS)
+    if home is not None and isinstance(value, (home.DeviceTensor, home.StackedDeviceTensor)):
+        raise ValueError(
+            f"@pl.jit: missing inferred tensor metadata for parameter '{param.name}': {where} got a "
+            f"{type(value).__name__}; compile with sample host tensors first, then call what compile() returns"
+        )
 
 
 def tensor_info(value: Any, where: str = "") -> TensorInfo:
@@ -145,6 +160,7 @@ def _sample(function: str, param: Param, value: Any) -> Info:
         if param.kind == "scalar":
             raise TypeError(f"{where} is a scalar, but got a tensor of shape {list(value.shape)}; pass t.item()")
         return _declared_extents(param, tensor_info(value, f" (parameter '{param.name}' of '{function}')"), where)
+    _refuse_device_tensor(where, param, value)
     if value is RUNTIME:
         raise TypeError(
             f"{where} received pl.RUNTIME, which is for compile() and lower() without tensors; pass a number here"

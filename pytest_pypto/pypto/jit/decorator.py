@@ -33,6 +33,7 @@ class JITFunction:
     """
 
     __name__: str
+    __qualname__: str
     func_type: str
 
     def __init__(
@@ -64,6 +65,11 @@ class JITFunction:
 
     def __repr__(self) -> str:
         return f"JITFunction({self.__name__!r}, func_type={self.func_type!r})"
+
+    def __reduce__(self) -> str:
+        """Pickled and copied by name, like any function of a module."""
+        name: str = self.__qualname__
+        return name
 
     @cached_property
     def source(self) -> FunctionSource:
