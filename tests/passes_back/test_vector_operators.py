@@ -130,3 +130,19 @@ def test_after_a_product(platform: str, name: str, split: str, tmp_path: Path) -
     check_stages(text, inputs, {"o": want}, platform, tolerance=1e-2)
     if platform == "a2a3sim":
         check_device(text, inputs, {"o": want}, platform, tmp_path, tolerance=1e-2)
+
+
+@pytest.mark.parametrize("platform", ["a2a3sim", "a5sim"])
+@pytest.mark.parametrize(("dtype", "text"), [("FP32", "f32"), ("FP16", "f16")])
+def test_a_number_meets_elements_of_its_type(dtype: str, text: str, platform: str, tmp_path: Path) -> None:
+    """An INT32 scalar and a floating-point tile: the instruction takes one type."""
+    kind = {"FP32": torch.float32, "FP16": torch.float16}[dtype]
+    params = f"x: [16, 16] {dtype}\nc: [1] INT32\no: [16, 16] {dtype} Out"
+    source = program(params, "n = pl.read(c, [0])\no = pl.assemble(o, pl.mul(pl.add(x, n), n), [0, 0])")
+    x = randn(16, 16).to(kind)
+    inputs = {"x": x, "c": torch.tensor([3], dtype=torch.int32), "o": out(16, 16, dtype=kind)}
+    check_device(source, inputs, {"o": (x + 3) * 3}, platform, tmp_path)
+    (kernel,) = (tmp_path / "kernels").rglob("*.pto")
+    lines = [line for line in kernel.read_text().split("\n") if "pto.tadds" in line or "pto.tmuls" in line]
+    assert len(lines) == 2
+    assert all(f">, {text}) outs" in line for line in lines)

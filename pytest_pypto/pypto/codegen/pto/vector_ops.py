@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from ...ir.dtypes import DataType
 from ...ir.enums import CAST_MODES
-from ...ir.expr import Call, Var
+from ...ir.expr import Call, Expr, Var
 from ...ir.types import TileType
-from .emitter import Emitter, Handle, tile_type
+from .emitter import Emitter, Handle, ScalarValue, tile_type
+from .scalars import element_of
 from .slices import materialised
 from .tiles import operand
 
@@ -41,7 +42,7 @@ def emit_instruction(em: Emitter, call: Call, target: Handle, spec: Instruction)
     """Write `pto.<mnemonic> ins(...) outs(...)`."""
     picked = call.args if spec.operands is None else tuple(call.args[i] for i in spec.operands if i < len(call.args))
     element = target_element(call)
-    values = [operand(em, materialised(em, call, a), element) for a in picked]
+    values = [_operand(em, call, a, element) for a in picked]
     if spec.mnemonic == "tmov" and values[0].name == target.name:
         return  # source and destination are one handle
     names = ", ".join(v.name for v in values)
@@ -52,6 +53,23 @@ def emit_instruction(em: Emitter, call: Call, target: Handle, spec: Instruction)
         f"{spec.after(em, call)}",
         call.span,
     )
+
+
+_WITH_ELEMENT = frozenset(
+    {
+        *("tile.adds", "tile.subs", "tile.muls", "tile.divs", "tile.maximums", "tile.minimums", "tile.fmods"),
+        *("tile.rems", "tile.cmps", "tile.addsc", "tile.subsc", "tile.lrelu", "tile.expands"),
+    }
+)
+"""Operators that combine each element with a scalar of the element's type."""
+
+
+def _operand(em: Emitter, call: Call, arg: Expr, element: DataType | None) -> Handle | ScalarValue:
+    """One operand; a scalar that meets floating-point elements is one itself."""
+    floating = element is not None and element.is_float() and call.op.name in _WITH_ELEMENT
+    if floating and element is not None and not isinstance(arg.type, TileType):
+        return element_of(em, arg, element)
+    return operand(em, materialised(em, call, arg), element)
 
 
 def target_element(call: Call) -> DataType | None:
