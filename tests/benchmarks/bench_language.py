@@ -1,99 +1,86 @@
-"""What the language costs: loading and printing dumps against `ast.parse` of the same text, and importing.
+"""What the language costs: `python -m pytest_pypto run tests/benchmarks/bench_language.py`.
 
-    python tests/benchmarks/bench_language.py [FILES]
-
-FILES are dumps (default: those of the compatibility kit). Prints one line per figure with its limit and exits 1 when
-one is over. Times are the best of several runs, with the collector run between them.
+Prints loading (at most 10) and printing (at most 3) of the kit's dumps over `ast.parse` of the same text, and the CPU
+time of importing `pypto.language` with the first names in a fresh process (at most 60 ms, without torch and numpy),
+which is also told as a share of starting Python. Exits 1 when a limit is missed. Needs the compatibility kit.
 """
 
 from __future__ import annotations
 
 import ast
-import gc
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-LOAD, PRINT, IMPORT_MS = 10.0, 3.0, 60.0
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from measure import ROOT, Report, in_turns, rounds_option
+
 IMPORTS = {
     "import pypto.language": "import pytest_pypto.pypto.language",
     "import and first names": "import pytest_pypto.pypto.language as pl; pl.function, pl.Tensor, pl.FP32",
 }
 
 
-def best(action: Callable[[], object], runs: int = 5) -> float:
-    """Seconds of the fastest run."""
-    times = []
-    for _ in range(runs):
-        gc.collect()
-        start = time.perf_counter()
-        action()
-        times.append(time.perf_counter() - start)
-    return min(times)
-
-
-def each(action: Callable[[Any], object], items: Sequence[Any]) -> None:
+def each(action: Callable[[Any], object], items: Sequence[Any]) -> Callable[[], None]:
     """`action` on every item; results are dropped at once, so that no run pays for the garbage of another."""
-    for item in items:
-        action(item)
+
+    def run() -> None:
+        for item in items:
+            action(item)
+
+    return run
 
 
-def importing(code: str) -> float:
-    """Milliseconds that `code` takes in a fresh process, without starting Python."""
+def importing(code: str) -> tuple[float, float]:
+    """Milliseconds of CPU time in a fresh process: `code`, and starting Python."""
     script = (
         f"import sys, time; sys.path.insert(0, {str(ROOT)!r}); import pytest_pypto\n"
-        f"start = time.perf_counter()\n{code}\n"
+        f"start = time.process_time()\n{code}\nstop = time.process_time()\n"
         "assert not {'torch', 'numpy'} & set(sys.modules), 'torch or numpy was imported'\n"
-        "print((time.perf_counter() - start) * 1000)"
+        "print(1000 * (stop - start), 1000 * start)"
     )
-    runs = [
-        subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True) for _ in range(5)
-    ]
-    return min(float(r.stdout) for r in runs)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    took, before = map(float, run.stdout.split())
+    return took, before
 
 
-def texts(files: Sequence[str]) -> list[str]:
-    """The dumps to measure: one in seven of the kit unless named."""
-    sys.path.insert(0, str(ROOT))
+def texts() -> list[str]:
+    """The dumps to measure: one in seven of the kit."""
     from tests.kit import dump_files
 
-    paths = [Path(f) for f in files] or dump_files()[::7]
-    found = [p.read_text(encoding="utf-8") for p in paths]
+    found = [p.read_text(encoding="utf-8") for p in dump_files()[::7]]
     return [t for t in found if "__FREE_VAR" not in t]
 
 
-def report(name: str, value: float, limit: float, unit: str) -> bool:
-    """Print one figure; True when it is within its limit."""
-    sys.stdout.write(f"{name:32} {value:8.2f} {unit} (limit {limit:g})\n")
-    return value <= limit
-
-
-def main(files: Sequence[str]) -> int:
-    """Measure everything; 1 when a limit is exceeded."""
-    dumps = texts(files)
+def main() -> int:
+    """Measure everything."""
+    rounds = rounds_option(__doc__, 5)
+    dumps = texts()
     if not dumps:
-        sys.stderr.write("no dumps: name some files, or put the compatibility kit beside the checkout\n")
+        print("the compatibility kit is not beside this checkout (../shared/compat)")
         return 2
     import pytest_pypto.pypto.language as pl
     from pytest_pypto.pypto import ir
 
     programs = [pl.parse(t) for t in dumps]
-    base = best(lambda: each(ast.parse, dumps))
-    load = best(lambda: each(pl.parse, dumps))
-    shown = best(lambda: each(ir.python_print, programs))
-    size = sum(map(len, dumps)) / 1e6
-    sys.stdout.write(f"{len(dumps)} dumps, {size:.2f} MB, ast.parse {base * 1000:.0f} ms\n")
-    good = [
-        report("loading / ast.parse", load / base, LOAD, "x"),
-        report("printing / ast.parse", shown / base, PRINT, "x"),
-        *(report(name, importing(code), IMPORT_MS, "ms") for name, code in IMPORTS.items()),
-    ]
-    return 0 if all(good) else 1
+    calls = {
+        "ast": each(ast.parse, dumps),
+        "load": each(pl.parse, dumps),
+        "print": each(ir.python_print, programs),
+    }
+    found = in_turns(calls, rounds)
+    report = Report()
+    note = f"{len(dumps)} dumps, {sum(map(len, dumps)) / 1e6:.2f} MB, ast.parse {found['ast']:.0f} ms"
+    report.row("loading / ast.parse", found["load"] / found["ast"], 10, note=note)
+    report.row("printing / ast.parse", found["print"] / found["ast"], 3)
+    for name, code in IMPORTS.items():
+        took, start = map(min, zip(*(importing(code) for _ in range(3 * rounds)), strict=True))
+        report.row(name, took, 60, "ms", f"{took / start:.2f} of starting Python")
+    return report.close()
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,62 +1,33 @@
-"""Speed of the oracle: `python tests/benchmarks/bench_oracle.py`.
+"""Speed of the oracle: `python -m pytest_pypto run tests/benchmarks/bench_oracle.py`.
 
-Prints, in one run: the scope 3 program raw and lowered for both platforms and the nine cross-core programs against
-their golden in plain torch, the cost of a group call, of a run beyond the lines of the script, and of validating all
-dumps against running each distinct text once. Exits 1 when a limit is missed. Needs the compatibility kit.
+Prints, in one run: the scope 3 program raw (at most 2.5) and lowered for both platforms (at most 8) and the nine
+cross-core programs against their golden in plain torch, the cost of a group call (at most 100 us), of a run beyond the
+lines of the script (at most 1 ms), and of validating all dumps against running each distinct text once (at most 1.5).
+Exits 1 when a limit is missed. Needs the compatibility kit.
 """
 
 from __future__ import annotations
 
-import gc
 import io
-import os
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import torch  # noqa: E402
+import torch
+from measure import Report, in_turns, keep_memory, rounds_option
 
-from pytest_pypto.pypto.debug import run_oracle, torch_codegen, validate_pass_ir_codegen_results  # noqa: E402
-from pytest_pypto.pypto.language.parser import loads  # noqa: E402
-from tests.debug.build import program  # noqa: E402
-from tests.debug.test_groups import both, kernels  # noqa: E402
-from tests.debug.test_kit import golden_of  # noqa: E402
-from tests.kit import KIT  # noqa: E402
+from pytest_pypto.pypto.debug import run_oracle, torch_codegen, validate_pass_ir_codegen_results
+from pytest_pypto.pypto.language.parser import loads
+from tests.debug.build import program
+from tests.debug.test_groups import both, kernels
+from tests.debug.test_kit import golden_of
+from tests.kit import KIT
 
 NINE = [f"{kind}_{split}" for kind in ("sum_v2c", "gate_c2v", "bi") for split in ("none", "up_down", "left_right")]
 PLATFORMS = ("a2a3sim", "a5sim")
-MISSED: list[str] = []
-
-
-def best(calls: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
-    """Shortest processor time of every call, in milliseconds; the calls take turns, so that noise hits all alike."""
-    for call in calls.values():
-        call()
-    found = dict.fromkeys(calls, float("inf"))
-    gc.collect()
-    gc.disable()
-    for _ in range(rounds):
-        for name, call in calls.items():
-            start = time.process_time()
-            call()
-            found[name] = min(found[name], 1000 * (time.process_time() - start))
-    gc.enable()
-    return found
-
-
-def row(what: str, value: float, limit: float, unit: str) -> None:
-    """Print one measurement with its limit."""
-    good = value <= limit
-    bound = "" if limit == float("inf") else f"limit {limit:g}"
-    print(f"{what:<56} {value:9.2f} {unit:<3} {bound}{'' if good else '  MISSED'}")
-    if not good:
-        MISSED.append(what)
 
 
 def stages(name: str, platform: str) -> list[Path]:
@@ -72,7 +43,7 @@ def prepared(path: Path, entry: str, values: dict[str, Any], **options: Any) -> 
     return lambda: space[entry](*args)
 
 
-def against_golden(name: str, limits: dict[str, float], rounds: int) -> None:
+def against_golden(report: Report, name: str, limits: dict[str, float], rounds: int) -> None:
     """The scripts of a program and its golden, in turns."""
     module = golden_of(name)
     values = module.inputs(0)
@@ -82,14 +53,14 @@ def against_golden(name: str, limits: dict[str, float], rounds: int) -> None:
         calls["raw"] = prepared(stages(name, PLATFORMS[0])[0], module.ENTRY, values)
     for platform in PLATFORMS:
         calls[f"lowered {platform}"] = prepared(stages(name, platform)[-1], module.ENTRY, values)
-    found = best(calls, rounds)
+    found = in_turns(calls, rounds)
     for what, value in found.items():
         if what != "golden":
-            limit = limits.get(what.split()[0], float("inf"))
-            row(f"{name} {what} / golden ({1000 * found['golden']:.0f} us)", value / found["golden"], limit, "x")
+            note = f"golden {1000 * found['golden']:.0f} us"
+            report.row(f"{name} {what} / golden", value / found["golden"], limits.get(what.split()[0]), note=note)
 
 
-def group_calls() -> None:
+def group_calls(report: Report) -> None:
     """A call of a group whose kernels do nothing, and of one that sends a tile there and back."""
     src, dst = torch.randn(16, 16), torch.zeros(16, 16)
     spaces: dict[str, Any] = {}
@@ -97,21 +68,21 @@ def group_calls() -> None:
         space: dict[str, Any] = {}
         exec(torch_codegen(program(text)), space)
         spaces[what] = lambda f=space["main"]: [f(src, dst) for _ in range(100)]
-    for what, value in best(spaces, 20).items():
-        row(f"group call, {what}", 10 * value, 100, "us")
+    for what, value in in_turns(spaces, 20).items():
+        report.row(f"group call, {what}", 10 * value, 100, "us")
 
 
-def runner() -> None:
+def runner(report: Report) -> None:
     """A run through the runner beyond the lines of the script."""
     path, module = stages("vadd", PLATFORMS[0])[-1], golden_of("vadd")
     node: Any = loads(str(path))
     args = list(module.inputs(0).values())
     call = prepared(path, module.ENTRY, module.inputs(0))
-    found = best({"runner": lambda: run_oracle(node, args, entry=module.ENTRY), "script": call}, 100)
-    row("run_oracle beyond the script", found["runner"] - found["script"], 1, "ms")
+    found = in_turns({"runner": lambda: run_oracle(node, args, entry=module.ENTRY), "script": call}, 100)
+    report.row("run_oracle beyond the script", found["runner"] - found["script"], 1, "ms")
 
 
-def validation(name: str) -> None:
+def validation(report: Report, name: str) -> None:
     """Validating all dumps of a program against running each distinct text once."""
     module = golden_of(name)
     values = module.inputs(0)
@@ -133,26 +104,28 @@ def validation(name: str) -> None:
             stream=io.StringIO(),
         )  # fmt: skip
 
-    found = best({"texts": each_text, "validate": validate}, 3)
-    what = f"validate {name}, {len(files)} dumps ({found['validate'] / 1000:.2f} s) / texts"
-    row(what, found["validate"] / found["texts"], 1.5, "x")
+    found = in_turns({"texts": each_text, "validate": validate}, 3)
+    note = f"{len(files)} dumps, {found['validate'] / 1000:.2f} s"
+    report.row(f"validate {name} / each text once", found["validate"] / found["texts"], 1.5, note=note)
 
 
 def main() -> int:
     """Measure everything."""
+    rounds = rounds_option(__doc__, 40)
     if not KIT.is_dir():
-        print("the compatibility kit is not beside this checkout")
-        return 0
+        print("the compatibility kit is not beside this checkout (../shared/compat)")
+        return 2
+    keep_memory()
     torch.set_num_threads(1)
-    against_golden("scope3", {"raw": 2.5, "lowered": 8.0}, 40)
+    report = Report()
+    against_golden(report, "scope3", {"raw": 2.5, "lowered": 8.0}, rounds)
     for name in NINE:
-        against_golden(name, {}, 30)
-    group_calls()
-    runner()
+        against_golden(report, name, {}, rounds)
+    group_calls(report)
+    runner(report)
     for name in ("scope3", "softmax_loop", "bi_up_down"):
-        validation(name)
-    print(f"missed: {', '.join(MISSED)}" if MISSED else "every limit is kept")
-    return 1 if MISSED else 0
+        validation(report, name)
+    return report.close()
 
 
 if __name__ == "__main__":
