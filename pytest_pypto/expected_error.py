@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from pytest_pypto.failures import as_failure
+from pytest_pypto.harness.errors import ArgumentError
+
 _PLACE = re.compile(r"(?P<file>[^\s:\"']+\.py|<[^<>\s]+>):(?P<line>\d+)(?::(?P<column>\d+))?")
 
 
@@ -39,20 +42,30 @@ def expect_error(
         kind: class of the error, or the name of it or of one of its bases.
         line: line of the source file that the error must point at.
         keywords: words that the message must contain; case does not matter.
+
+    Raises:
+        AssertionError: nothing was raised, or something else.
+        ArgumentError: `line` is no number, or `kind` is neither a class nor a name.
     """
     __tracebackhide__ = True
+    if line is not None and type(line) is not int:
+        raise as_failure(ArgumentError(f"pypto: line={line!r} is no line number; words go into keywords="))
+    if not isinstance(kind, str) and not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        raise as_failure(ArgumentError(f"pypto: {kind!r} is no class of errors, and no name of one"))
     seen = Expected()
     try:
         yield seen
-    except Exception as exc:
+    except pytest.fail.Exception:
+        raise  # a fixture used in a wrong way is not the error that was expected
+    except Exception as exc:  # any class may be the expected one
         seen.error = exc
     if seen.error is None:
-        raise pytest.fail.Exception(f"pypto: expected {_name(kind)}, but nothing was raised", pytrace=False)
+        raise as_failure(AssertionError(f"pypto: expected {_name(kind)}, but nothing was raised"))
     problems = _problems(seen.error, kind, line, [keywords] if isinstance(keywords, str) else list(keywords))
     if problems:
         shown = f"{type(seen.error).__name__}: {seen.error}"
         text = "pypto: " + "; ".join(problems) + f"\nthe error was\n{shown}"
-        raise pytest.fail.Exception(text, pytrace=False) from None
+        raise as_failure(AssertionError(text)) from None
 
 
 def _name(kind: str | type[BaseException]) -> str:

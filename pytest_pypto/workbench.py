@@ -8,18 +8,19 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from pytest_pypto.check.tolerance import Source
+from pytest_pypto.failures import as_failure
 from pytest_pypto.harness import claims
 from pytest_pypto.harness import run as harness
-from pytest_pypto.harness.arguments import need_compiled, need_golden, need_inputs
+from pytest_pypto.harness.arguments import given, need_compiled, need_golden, need_inputs
 from pytest_pypto.harness.cache import CompileCache, GoldenCache, assembler_options, changed_config
 from pytest_pypto.harness.case import Case
 from pytest_pypto.harness.device import run_device
-from pytest_pypto.harness.errors import CannotRun, CaseError
+from pytest_pypto.harness.errors import ArgumentError, CannotRun, CaseError, CheckFailed
 from pytest_pypto.harness.golden import Golden
 from pytest_pypto.harness.golden import Source as GoldenSource
 from pytest_pypto.harness.inputs import Inputs, checked_inputs, make_inputs
@@ -27,14 +28,12 @@ from pytest_pypto.harness.oracle import Run, script_of
 from pytest_pypto.harness.signature import signature_of
 from pytest_pypto.harness.stages import program_of, stages_of
 from pytest_pypto.harness.store import Store
+from pytest_pypto.harness.verdict import LayerResult, Verdict
 from pytest_pypto.known import PHASES, failing_in
 from pytest_pypto.markers import MarkerError, sanitizers_of, tolerance_of
 from pytest_pypto.options import SANITIZERS, Settings
 from pytest_pypto.repeat import repeat_command
 from pytest_pypto.selection import Variant
-
-if TYPE_CHECKING:
-    from pytest_pypto.harness.verdict import Verdict
 
 
 class SessionTools:
@@ -53,7 +52,7 @@ def plain_failures() -> Iterator[None]:
     try:
         yield
     except (CaseError, MarkerError, CannotRun) as exc:
-        raise pytest.fail.Exception(f"pypto: {exc}", pytrace=False) from None
+        raise as_failure(exc, f"pypto: {exc}") from None
 
 
 class short_traces:
@@ -129,17 +128,14 @@ class Workbench:
             config = changed_config(self.config, fields)
         if hasattr(program, "functions"):
             if samples:
-                pytest.fail("pypto: pypto_compile takes sample arguments for @pl.jit kernels only", pytrace=False)
+                raise _wrong_use("pypto_compile takes sample arguments for @pl.jit kernels only")
             with failing_in(self.item, "compile"), self._short_traces():
                 made = self.tools.compiles.compile(program, {**config.compile_kwargs(), **assembler_options()})
             return self._noted(made)
         if hasattr(program, "compile"):
             with failing_in(self.item, "compile"), self._short_traces():
                 return self._noted(program.compile(*samples, config=config))
-        pytest.fail(
-            f"pypto: pypto_compile takes a @pl.program or a @pl.jit kernel, got {type(program).__name__}",
-            pytrace=False,
-        )
+        raise _wrong_use(f"pypto_compile takes a @pl.program or a @pl.jit kernel, got {given(program)}")
 
     def inputs(
         self, compiled: Any, *, seed: int | None = None, dims: Mapping[str, int] | None = None, **own: Any
@@ -219,8 +215,10 @@ class Workbench:
                 )
         errors = [f for f in findings if f.severity == "error"]
         if errors:
+            layer = LayerResult("device", "failed", errors[0].kind, self.platform, findings=findings)
+            text = "pypto: " + "\n".join(f"{f.kind} [{f.where}]: {f.message}" for f in errors)
             with failing_in(self.item, "device"):
-                pytest.fail("pypto: " + "\n".join(f"{f.kind} [{f.where}]: {f.message}" for f in errors), pytrace=False)
+                raise as_failure(CheckFailed(text, Verdict(self.item.nodeid, self.platform, (layer,))))
         return run
 
     def _machine(self, sanitize: bool | None, device: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -369,8 +367,9 @@ class Workbench:
         self._record(verdict)
         self.item.config.hook.pytest_pypto_verdict(item=self.item, verdict=verdict)
         if not verdict.passed:
+            text = render(verdict, colour=coloured(self.item.config))
             with failing_in(self.item, phase_named(verdict.failed_layers[0].layer)):
-                pytest.fail(render(verdict, colour=coloured(self.item.config)), pytrace=False)
+                raise as_failure(CheckFailed(text, verdict))
         with plain_failures():
             return harness.demanded(verdict)
 
@@ -395,6 +394,10 @@ class Workbench:
             note(("pypto.not_run", "; ".join(missing)))
         if not verdict.passed:
             note(("pypto.verdict", verdict.to_json()))
+
+
+def _wrong_use(text: str) -> ArgumentError:
+    return as_failure(ArgumentError(f"pypto: {text}"))
 
 
 def phase_named(layer: str) -> str:

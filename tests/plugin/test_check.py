@@ -123,7 +123,7 @@ BAD_TESTS = [
         "pypto_compile(program(), platfrom='a5sim')",
         "pypto: RunConfig has no field 'platfrom'; its fields are platform, arch, *",
     ),
-    ("pypto_compile(3)", "pypto: pypto_compile takes a @pl.program or a @pl.jit kernel, got int"),
+    ("pypto_compile(3)", "pypto: pypto_compile takes a @pl.program or a @pl.jit kernel, got int 3"),
     ("pypto_compile(program(), 1)", "pypto: pypto_compile takes sample arguments for @pl.jit kernels only"),
     (
         "pypto_oracle(compiled, inputs, after='Nowhere')",
