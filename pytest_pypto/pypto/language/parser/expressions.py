@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import numbers
+import operator
 import warnings
 from collections.abc import Callable
 from typing import Any, NoReturn
@@ -45,12 +47,20 @@ def _name(ctx: Ctx, node: ast.Name) -> Value:
     var = ctx.scopes.find(node.id)
     if var is not None:
         return var
-    value = ctx.closure.get(node.id)
+    value = MISSING if node.id in ctx.poisoned else ctx.closure.get(node.id)
     if value is MISSING:
         if node.id.endswith(FREE_SUFFIX) or node.id in ctx.program.symbols:
             return free_symbol(ctx, node)
         ctx.undefined(node.id, node)
     return closure_value(ctx, value, node)
+
+
+def plain_number(value: Any) -> int | float | None:
+    """The number in an enum member, a numpy scalar or a tensor with one integer; None for all else."""
+    try:
+        return operator.index(value)
+    except (TypeError, ValueError):
+        return float(value) if isinstance(value, numbers.Real) else None
 
 
 def closure_value(ctx: Ctx, value: Any, node: ast.expr) -> Value:
@@ -68,8 +78,9 @@ def closure_value(ctx: Ctx, value: Any, node: ast.expr) -> Value:
         return e.MakeTuple(tuple(ctx.lift(closure_value(ctx, v, node), node) for v in value), span)
     if isinstance(value, MemorySpace):
         return e.index(value.value, ctx.span(node))
-    if hasattr(value, "__index__"):
-        return int(value)
+    number = plain_number(value)
+    if number is not None:
+        return number
     ctx.fail(
         UnsupportedFeatureError,
         f"'{ast.unparse(node)}' is a {type(value).__name__} from outside the function; it is no value of the language",
