@@ -13,6 +13,7 @@ from pytest_pypto.pypto.language.parser.diagnostics import (
     UndefinedVariableError,
     UnsupportedFeatureError,
 )
+from tests.kit import shown
 
 torch = pytest.importorskip("torch")
 X = torch.zeros(16, 32)
@@ -101,7 +102,7 @@ def test_place(kernel: object, where: object, text: str, error: type[ParserError
     assert found.span is not None
     assert found.span["filename"] == __file__
     assert (found.span["line"], found.span["column"]) == place(where, text)
-    assert text.split(")")[0] in "".join(found.__notes__)
+    assert text.split(")")[0] in shown(found)
 
 
 def test_hints_use_the_authors_names() -> None:

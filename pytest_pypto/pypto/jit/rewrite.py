@@ -178,7 +178,8 @@ class Rewriter(ast.NodeTransformer):
             if self._may_be_number(value):
                 return [self._late_numbers(ast.copy_location(made, stmt))]
         else:
-            made = ast.AnnAssign(new_targets[0], stmt.annotation, value, stmt.simple)  # type: ignore[call-overload]
+            said = self.visit(copy.deepcopy(stmt.annotation))
+            made = ast.AnnAssign(new_targets[0], said, value, stmt.simple)  # type: ignore[call-overload]
         return [ast.copy_location(made, stmt)]
 
     def _may_be_number(self, value: ast.expr) -> bool:
