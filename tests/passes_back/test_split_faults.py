@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from .whole import SENTINEL, check_stages, out, program, randn
+from .whole import SENTINEL, check_device, check_stages, out, program, randn
 
 PLATFORMS = pytest.mark.parametrize("platform", ["a2a3sim", "a5sim"])
 SPLITS = pytest.mark.parametrize("split", ["NONE", "UP_DOWN", "LEFT_RIGHT"])
@@ -241,3 +243,21 @@ def test_single_row_goes_whole_to_both_lanes_and_back(platform: str) -> None:
     a, b, x, w = randn(1, 32), randn(32, 16, seed=1), randn(32, 16, seed=2), randn(16, 16, seed=3)
     inputs = {"a": a, "b": b, "x": x, "w": w, "o": out(32, 16)}
     check_stages(text, inputs, {"o": ((2 * a @ b) * x) @ w + 1}, platform)
+
+
+@PLATFORMS
+@pytest.mark.parametrize("split", ["NONE", "UP_DOWN", "LEFT_RIGHT"])
+@pytest.mark.parametrize("rows", [1, 16, 17, 32])
+def test_valid_rows_that_are_an_int32_of_run_time(rows: int, split: str, platform: str, tmp_path: Path) -> None:
+    """The lanes' shares are index arithmetic on a number of another type."""
+    body = (
+        "n = pl.read(c, [0])\nt = pl.add(pl.slice(x, [32, 32], [0, 0], valid_shape=[n, 32]), 1.0)\n"
+        "m = pl.mul(pl.matmul(t, w), 2.0)\n"
+        "o = pl.assemble(o, pl.slice(m, [32, 32], [0, 0], valid_shape=[n, 32]), [0, 0])"
+    )
+    text = program("x: [48, 32] FP32\nw: [32, 32] FP32\nc: [1] INT32\no: [32, 32] FP32 Out", body, split)
+    x, w, want = randn(48, 32), randn(32, 32, seed=1), out(32, 32)
+    want[:rows] = (x[:rows] + 1) @ w * 2
+    inputs = {"x": x, "w": w, "c": torch.tensor([rows], dtype=torch.int32), "o": out(32, 32)}
+    check_stages(text, inputs, {"o": want}, platform)
+    check_device(text, inputs, {"o": want}, platform, tmp_path)

@@ -108,12 +108,12 @@ def arith(em: Emitter, op: str, operands: list[str], type_text: str) -> ScalarVa
 
 
 def _binary(em: Emitter, expr: e.BinaryExpr) -> ScalarValue:
-    dtype = _dtype(expr.left)
+    dtype = _common(expr)
     if isinstance(expr, (e.FloorDiv, e.FloorMod)) and dtype.is_signed_int() and not _floors_like_division(em, expr):
         return _floored(em, expr)
     kind = type(expr)
-    left = _divisibility(em, expr) or scalar(em, expr.left)
-    right = _matched(em, scalar(em, expr.right), _dtype(expr.right), dtype)
+    left = _divisibility(em, expr) or element_of(em, expr.left, dtype)
+    right = element_of(em, expr.right, dtype)
     if kind in _COMPARE:
         signed, unsigned, floating = _COMPARE[kind]
         if dtype.is_float():
@@ -125,13 +125,22 @@ def _binary(em: Emitter, expr: e.BinaryExpr) -> ScalarValue:
     return arith(em, _operator(em, expr, dtype), [left.name, right.name], left.type_text)
 
 
+def _common(expr: e.BinaryExpr) -> DataType:
+    """The type in which both operands are taken: that of the result; the wider one for comparisons."""
+    left, right = _dtype(expr.left), _dtype(expr.right)
+    if type(expr) in _COMPARE or left is right is DataType.BOOL:
+        return left if left.get_bit() >= right.get_bit() else right
+    return _dtype(expr)
+
+
 def _divisibility(em: Emitter, expr: e.BinaryExpr) -> ScalarValue | None:
     """The remainder in `x % n == 0` and `x % n != 0`, whose sign does not matter; None for anything else."""
     inner = expr.left
     zero = isinstance(expr, (e.Eq, e.Ne)) and e.const_value(expr.right) == 0
     if not zero or not isinstance(inner, e.FloorMod) or not _dtype(inner).is_signed_int():
         return None
-    left, right = scalar(em, inner.left), scalar(em, inner.right)
+    dtype = _common(inner)
+    left, right = element_of(em, inner.left, dtype), element_of(em, inner.right, dtype)
     return arith(em, "remsi", [left.name, right.name], left.type_text)
 
 
@@ -177,7 +186,8 @@ def is_nonnegative(em: Emitter, expr: e.Expr) -> bool:
 
 def _floored(em: Emitter, expr: e.BinaryExpr) -> ScalarValue:
     """Flooring division and its remainder for operands that may be negative."""
-    left, right = scalar(em, expr.left), scalar(em, expr.right)
+    dtype = _common(expr)
+    left, right = element_of(em, expr.left, dtype), element_of(em, expr.right, dtype)
     text = left.type_text
     quotient = arith(em, "floordivsi", [left.name, right.name], text)
     if isinstance(expr, e.FloorDiv):
@@ -205,11 +215,6 @@ def _negated(em: Emitter, value: ScalarValue, dtype: DataType) -> ScalarValue:
     if dtype.is_float():
         return arith(em, "negf", [value.name], value.type_text)
     return arith(em, "subi", [em.constants.integer(0, value.type_text), value.name], value.type_text)
-
-
-def _matched(em: Emitter, value: ScalarValue, have: DataType, want: DataType) -> ScalarValue:
-    """The right operand in the type of the left one; literals of mixed width meet here."""
-    return value if value.type_text == element_text(want) else convert(em, value, have, want)
 
 
 def convert(em: Emitter, value: ScalarValue, source: DataType, target: DataType) -> ScalarValue:
