@@ -18,6 +18,11 @@ needs_spec = pytest.mark.skipif(
 )
 
 
+def shown(error: BaseException) -> str:
+    """What a traceback shows of an error: its text and its notes."""
+    return "\n".join([str(error), *getattr(error, "__notes__", [])])
+
+
 def torch_type(name: str) -> Any:
     """`torch.<name>`; the test is skipped where this torch has no such type."""
     import torch

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from .ir.span import Span
 
 
@@ -11,6 +13,14 @@ class Error(Exception):
 
 class InternalError(RuntimeError):
     """A broken assumption inside the compiler."""
+
+
+def attach_note(error: BaseException, text: str) -> None:
+    """Add a paragraph to what a traceback shows of an error: a note, or part of the message before Python 3.11."""
+    if sys.version_info >= (3, 11):
+        error.add_note(text)
+    else:
+        error.args = (f"{error}\n{text}", *error.args[1:])
 
 
 def check(condition: bool, message: str) -> None:

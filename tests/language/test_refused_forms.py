@@ -12,6 +12,8 @@ import pytest
 from pypto.language.parser import diagnostics
 from pypto.language.parser.diagnostics import ParserError, UndefinedVariableError
 
+from tests.kit import shown
+
 LIBRARY = "import pypto.language as pl\n"
 F = "def f(x: pl.Tensor[[4], pl.FP32]):\n    return x\n"
 METHOD = "    @pl.function\n    def f(self, x: pl.Tensor[[4], pl.FP32]):\n        return x\n"
@@ -72,11 +74,11 @@ def test_refused(name: str) -> None:
     assert error.span is not None
     assert (error.span["filename"], error.span["line"], error.span["column"]) == ("user.py", line, column)
     assert error.hint or "must be" in error.message
-    shown = error.__notes__[0]
-    assert f"--> user.py:{line}:{column}" in shown
-    assert f"\n{line} | " in shown
-    assert "^" in shown
-    assert (error.hint or "") in shown
+    printed = shown(error)
+    assert f"--> user.py:{line}:{column}" in printed
+    assert f"\n{line} | " in printed
+    assert "^" in printed
+    assert (error.hint or "") in printed
 
 
 NO_PYTHON = {
@@ -88,7 +90,7 @@ NO_PYTHON = {
     ),
     "break outside a loop": (body("break"), 4, "'break' outside loop"),
     "return outside a function": (f"return 3\n{KERNEL}", 1, "'return' outside function"),
-    "control character": (KERNEL + "\x01", 5, "invalid non-printable character"),
+    "control character": (KERNEL + "\x01", 5, "invalid (non-printable character|syntax)"),
 }
 
 

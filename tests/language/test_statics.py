@@ -29,7 +29,7 @@ def test_static_assert_fails_with_its_message() -> None:
         "static_assert failed: N is 4"
     )
     error = error_of(function("pl.static_assert(False)"))
-    assert (type(error), str(error)) == (ParserError, "static_assert failed")
+    assert (type(error), error.message) == (ParserError, "static_assert failed")
 
 
 def test_comments_go_to_their_statement() -> None:

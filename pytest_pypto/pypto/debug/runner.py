@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
+from ..errors import attach_note
 from ..ir.program import Function, Program
 from . import catalog
 from .emit.function import PLAIN, FunctionText, Options
@@ -153,7 +154,7 @@ def _values(function: Function, args: Sequence[Any] | Mapping[str, Any]) -> list
 
 
 def _explain(exc: BaseException) -> None:
-    """Add the kernel line to an error that a script raised (Python 3.11 and later)."""
+    """Add the kernel line to an error that a script raised."""
     places = []
     trace = exc.__traceback__
     while trace is not None:
@@ -161,5 +162,5 @@ def _explain(exc: BaseException) -> None:
         if filename in _places:
             places.append(place_of(filename, trace.tb_lineno))
         trace = trace.tb_next
-    if places and hasattr(exc, "add_note"):
-        exc.add_note(f"in the script of the kernel: {places[-1]}")
+    if places:
+        attach_note(exc, f"in the script of the kernel: {places[-1]}")

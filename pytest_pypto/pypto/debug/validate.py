@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from ..errors import attach_note
 from ..ir.program import Function, Program
 from .compare import Difference, compare, flat_return
 from .emit.function import Options
@@ -279,8 +280,7 @@ def _with_file(result: PassResult, notes: str) -> Exception:
     """
     error = result.error
     if result.node is None and error is not None:
-        if hasattr(error, "add_note"):  # Python 3.11 and later
-            error.add_note(notes)
+        attach_note(error, notes)
         return error
     text = f"{result.file}: {error}{notes}"
     if isinstance(error, AssertionError):

@@ -1,11 +1,13 @@
 """Errors of the parser.
 
-`str(error)` is the message alone. The place, the source line with a caret under the whole span, and the hint are
-attached as a note, so that tracebacks and pytest show them.
+The place, the source line with a caret under the whole span, and the hint are attached as a note, so that tracebacks
+and pytest show them; `str(error)` is the message alone. Before Python 3.11, which knows no notes, the same text is part
+of `str(error)`.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,7 +49,11 @@ class ParserError(Exception):
         from .renderer import ErrorRenderer
 
         blocks = [ErrorRenderer(use_color=False).render(e) for e in (self, *self.related)]
-        self.__notes__ = ["\n" + "\n\n".join(blocks)]
+        report = "\n" + "\n\n".join(blocks)
+        if sys.version_info >= (3, 11):
+            self.__notes__ = [report]
+        else:
+            self.args = (f"{self.message}\n{report}",)
 
 
 class ParserSyntaxError(ParserError):
