@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import torch
@@ -117,17 +119,29 @@ def function(
 def code_of(node: Program | Function, **options: Any) -> str:
     """The script without its preamble."""
     text = torch_codegen(node, **options)
+    return text[_start_of_functions(text, node) :]
+
+
+def _start_of_functions(text: str, node: Program | Function) -> int:
     names = [node.name] if isinstance(node, Function) else [f.name for f in node.functions.values()]
     starts = [text.find(f"\n{d}def {n}(") for n in names for d in ("@_lane\n", "@_two_lanes\n", "")]
     meta = text.find("\n_GROUP_META.update(")
-    return text[min(k for k in (*starts, meta) if k >= 0) :]
+    return min(k for k in (*starts, meta) if k >= 0)
 
 
 def space_of(node: Program | Function, **options: Any) -> dict[str, Any]:
-    """The namespace a script leaves."""
+    """The namespace a script leaves. The preamble, which many scripts share, is compiled once per text."""
+    text = torch_codegen(node, **options)
+    start = _start_of_functions(text, node)
     space: dict[str, Any] = {}
-    exec(torch_codegen(node, **options), space)
+    exec(_compiled(text[:start]), space)
+    exec("\n" * text.count("\n", 0, start) + text[start:], space)
     return space
+
+
+@lru_cache(maxsize=64)
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<string>", "exec")
 
 
 def run(node: Program | Function, *args: Any, entry: str | None = None, **options: Any) -> Any:
