@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_pypto.pypto.device import DeviceError, FindingKind
+from pytest_pypto.pypto.device.machine.dtypes import NUMPY
 
 from .calculation import Array, Calc, scratch
 from .faults import line_of, only
@@ -184,16 +185,15 @@ def test_merging_lists(lists: int, tmp_path: Path) -> None:
 # ---- in global memory
 
 
-def rows_kernel(outside: str = "", coalesce: str = "row") -> Kernel:
+def rows_kernel(outside: str = "", coalesce: str = "row", dtype: str = "f32", leading: int = 1) -> Kernel:
     shape = (8, 32) if coalesce == "row" else (4, 8)
-    k = Kernel(
-        "k", [("t", "f32", (64, 32)), ("i", "i32", (1, 8) if coalesce == "row" else (4, 8)), ("o", "f32", shape)]
-    )
+    table = (64, 32) if leading == 1 else (leading, 64 // leading, 32)
+    k = Kernel("k", [("t", dtype, table), ("i", "i32", (1, 8) if coalesce == "row" else (4, 8)), ("o", dtype, shape)])
     k.tile("ti", *k.tensors[1][2], 0, dtype="i32")  # type: ignore[misc, arg-type]
     k.load("i", "ti", (0, 0), k.tensors[1][2])
-    k.tile("d", *shape, 4096)
+    k.tile("d", *shape, 4096, dtype=dtype)
     attrs = f"{{coalesce = #pto<coalesce {coalesce}>{outside}}}"
-    view = "!pto.tensor_view<?x?xf32>"
+    view = f"!pto.tensor_view<{'?x' * len(table)}{dtype}>"
     k.line(f"pto.mgather ins(%t_view, %ti : {view}, {k.types['ti']}) outs(%d : {k.types['d']}) {attrs}")
     k.store("d", "o", (0, 0), shape)
     return k
@@ -209,6 +209,88 @@ def test_elements_of_a_tensor(tmp_path: Path) -> None:
     t, i, o = floats(1, 64, 32), picks(2048, 4, 8), np.zeros((4, 8), F)
     assert run(single(tmp_path, rows_kernel(coalesce="elem"), ["o"]), t, i, o).findings == ()
     np.testing.assert_array_equal(o, t.reshape(-1)[i])
+
+
+CLASSES = ["f32", "f16", "bf16", "i8", "ui8", "i16", "i32", "ui32"]
+"""Element types of every size and kind."""
+
+
+def values(seed: int, dtype: str, *shape: int) -> Array:
+    """Numbers that fill a type, negative ones included where it has them."""
+    kind = NUMPY[dtype]
+    raw = np.random.default_rng(seed).integers(0, 256, (*shape, kind.itemsize), dtype=np.uint8)
+    if kind.kind in "iu":
+        return raw.view(kind)[..., 0]
+    return floats(seed, *shape).astype(kind)
+
+
+def same_bytes(got: Array, wanted: Array) -> None:
+    assert got.dtype == wanted.dtype
+    np.testing.assert_array_equal(np.ascontiguousarray(got).view(np.uint8), np.ascontiguousarray(wanted).view(np.uint8))
+
+
+@pytest.mark.parametrize("coalesce", ["row", "elem"])
+@pytest.mark.parametrize("dtype", CLASSES)
+def test_gather_from_memory_of_every_type(dtype: str, coalesce: str, tmp_path: Path) -> None:
+    t = values(1, dtype, 64, 32)
+    i = picks(64, 1, 8) if coalesce == "row" else picks(2048, 4, 8)
+    o = np.zeros((8, 32) if coalesce == "row" else (4, 8), NUMPY[dtype])
+    assert run(single(tmp_path, rows_kernel(coalesce=coalesce, dtype=dtype), ["o"]), t, i, o).findings == ()
+    same_bytes(o, t[i[0]] if coalesce == "row" else t.reshape(-1)[i])
+
+
+def test_rows_of_a_tensor_with_three_axes(tmp_path: Path) -> None:
+    """The leading axes count as one."""
+    t, i, o = floats(1, 4, 16, 32), picks(64, 1, 8), np.zeros((8, 32), F)
+    assert run(single(tmp_path, rows_kernel(leading=4), ["o"]), t, i, o).findings == ()
+    np.testing.assert_array_equal(o, t.reshape(64, 32)[i[0]])
+
+
+@pytest.mark.parametrize("dtype", CLASSES)
+def test_scatter_into_memory_of_every_type(dtype: str, tmp_path: Path) -> None:
+    a = values(1, dtype, 4, 8)
+    i = np.random.default_rng(2).permutation(512)[:32].reshape(4, 8).astype(INT)
+    o = values(3, dtype, 16, 32)
+    wanted = o.copy()
+    wanted.reshape(-1)[i] = a
+    result = run(single(tmp_path, scatter_kernel(dtype), [], inouts=["o"]), a, i, o)
+    assert [f for f in result.findings if f.severity == "error"] == []
+    same_bytes(o, wanted)
+
+
+@pytest.mark.parametrize("dtype", CLASSES)
+def test_flat_gather_and_scatter_of_every_type(dtype: str, tmp_path: Path) -> None:
+    a, i = values(1, dtype, 16, 32), np.random.default_rng(2).permutation(512).reshape(16, 32).astype(INT)
+    gather = Calc(tmp_path / "g", lambda k: k.op("tgather", ["ta", "ti", scratch(k, 16, 32, dtype)], ["d"]))
+    same_bytes(gather(np.zeros_like(a), a=a, i=i), a.reshape(-1)[i])
+
+    def body(k: Kernel) -> None:
+        k.op("tmov", ["tb"], ["d"])
+        k.op("tscatter", ["ta", "ti"], ["d"])
+
+    wanted = np.zeros_like(a)
+    wanted.reshape(-1)[i] = a
+    same_bytes(Calc(tmp_path / "s", body)(np.zeros_like(a), a=a, b=values(4, dtype, 16, 32), i=i), wanted)
+
+
+@pytest.mark.parametrize("pattern", ["P0101", "P0100"])
+@pytest.mark.parametrize("dtype", CLASSES)
+def test_gather_by_mask_of_every_type(dtype: str, pattern: str, tmp_path: Path) -> None:
+    a = values(1, dtype, 16, 64)
+    stride, first = PATTERNS[pattern]
+    mask = f", {{maskPattern = #pto.mask_pattern<{pattern}>}}"
+    calc = Calc(tmp_path, lambda k: k.op("tgather", ["ta"], ["d"], inside=mask))
+    same_bytes(calc(np.zeros((16, 64 // stride), a.dtype), a=a), a[:, first::stride])
+
+
+@pytest.mark.parametrize("offset", [-1, 10])
+def test_scatter_window_beyond_the_tensor(offset: int, tmp_path: Path) -> None:
+    """The part of the window that lies inside is written."""
+    k = scatter_kernel("f32", window=(offset, 8))
+    a, i, o = floats(1, 4, 8), np.arange(32, dtype=INT).reshape(4, 8), np.zeros((16, 32), F)
+    found = only(run(single(tmp_path, k, [], inouts=["o"]), a, i, o), FindingKind.OUT_OF_BOUNDS)
+    assert f"the scatter of [{offset}:{offset + 8}, 0:32] leaves 'o', which has 16x32 elements" in found.message
+    assert found.site.line == line_of(tmp_path, "mscatter")
 
 
 @pytest.mark.parametrize("mode", ["clamp", "wrap", "zero"])
@@ -235,12 +317,12 @@ def test_index_beyond_the_tensor_is_reported(tmp_path: Path) -> None:
         plain(folder, t, i, o)
 
 
-def scatter_kernel() -> Kernel:
-    k = Kernel("k", [("a", "f32", (4, 8)), ("i", "i32", (4, 8)), ("o", "f32", (16, 32))])
-    for name, at, dtype in (("a", 0, "f32"), ("i", 512, "i32")):
-        k.tile(f"t{name}", 4, 8, at, dtype=dtype)
+def scatter_kernel(dtype: str = "f32", window: tuple[int, int] = (0, 16)) -> Kernel:
+    k = Kernel("k", [("a", dtype, (4, 8)), ("i", "i32", (4, 8)), ("o", dtype, (16, 32))])
+    for name, at, kind in (("a", 0, dtype), ("i", 512, "i32")):
+        k.tile(f"t{name}", 4, 8, at, dtype=kind)
         k.load(name, f"t{name}", (0, 0), (4, 8))
-    part, typ = k.part("o", (0, 0), (16, 32))
+    part, typ = k.part("o", (window[0], 0), (window[1], 32))
     k.line(f"pto.mscatter ins(%ta, %ti : {k.types['ta']}, {k.types['ti']}) outs(%{part} : {typ})")
     return k
 

@@ -26,6 +26,7 @@ LANGUAGE |= {
     "i64": "INT64",
     "ui16": "UINT16",
     "f8e4m3fn": "FP8E4M3FN",
+    "f8e5m2": "FP8E5M2",
     "f8e8m0": "FP8E8M0",
 }
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..findings import FindingKind
 from ..machine.bind import BindError, Part
-from ..machine.dtypes import Array, is_float, is_small_float, numpy_type
+from ..machine.dtypes import Array, is_small_float, numpy_type
 from ..machine.gm import GmView
-from ..machine.numbers import converter, to_float
+from ..machine.numbers import converter, plain, to_float
 from ..machine.tiles import Tile
 from .handles import Teller
 
@@ -61,7 +61,7 @@ def loader(tile: Tile, sizes: tuple[int, ...], dtype: str) -> Move:
     if not rows or not cols:
         return lambda window: None
     pair, source = _split(tile, rows, cols), numpy_type(dtype)
-    straight = source == tile.dtype or (is_float(source) and is_float(tile.dtype))
+    straight = plain(source, tile.dtype)
     if pair is not None and straight:
         target, shape = pair
         if source == tile.dtype and shape == sizes:
@@ -80,7 +80,7 @@ def storer(tile: Tile, sizes: tuple[int, ...], dtype: str, atomic: bool) -> Move
     if atomic:
         return _adder(tile, rows, cols)
     pair = _split(tile, rows, cols)
-    straight = target == tile.dtype or (is_float(target) and is_float(tile.dtype))
+    straight = plain(tile.dtype, target)
     if pair is not None and straight:
         source, shape = pair
         if shape == sizes:

@@ -11,6 +11,7 @@ import numpy as np
 from . import numbers as num
 from .bind import DYNAMIC, Bind, BindError, OpSpec, Part, Run, getter, nothing, operand, reads_like_out
 from .dtypes import F32, Array, DType, is_float, is_small_float
+from .rounding import NEAREST_EVEN
 from .tiles import Tile
 
 Fn = Callable[..., Any]
@@ -235,10 +236,10 @@ def _convert(b: Bind) -> Run:
         return nothing
     change = num.converter(src.dtype, out.dtype, mode)
     read, put = getter(src, out.vr, out.vc), out.writer(out.vr, out.vc)
-    if mode in ("NONE", "RINT") or (is_float(src.dtype) and is_float(out.dtype) and num.widens(src.dtype, out.dtype)):
-        views = (src.direct(*operand(src, out.vr, out.vc)), out.direct(out.vr, out.vc))
-        if None not in [v if v is None else 0 for v in views] and is_float(src.dtype) and is_float(out.dtype):
-            return partial(np.copyto, views[1], views[0], casting="unsafe")  # type: ignore[arg-type]
+    if num.plain(src.dtype, out.dtype) and (mode in NEAREST_EVEN or num.widens(src.dtype, out.dtype)):
+        source, target = src.direct(*operand(src, out.vr, out.vc)), out.direct(out.vr, out.vc)
+        if source is not None and target is not None:
+            return partial(np.copyto, target, source, casting="unsafe")
     return lambda: put(change(read()))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .dtypes import BF16, F32, F64, Array, DType, is_float, is_small_float
+from .rounding import NEAREST_EVEN, narrowed, saturates
 
 ROUND_MODES = ("NONE", "RINT", "ROUND", "FLOOR", "CEIL", "TRUNC", "ODD")
 """Names in the `.pto` text, in the order of the language's codes 0..6."""
@@ -57,55 +58,6 @@ def float_to_int(x: Array, dtype: DType, mode: str) -> Array:
     return out
 
 
-def _narrow(x: Array, dtype: DType, mode: str) -> Array:
-    """Float to a narrower float; the mode acts on the last kept bit."""
-    if x.dtype == F32 and dtype == BF16 and mode in ("ROUND", "TRUNC"):
-        return _cut(x, mode)
-    near = x.astype(dtype)
-    if mode in ("NONE", "RINT"):
-        return near
-    value, back = x.astype(F64), near.astype(F64)
-    down, up = np.asarray(-np.inf, dtype), np.asarray(np.inf, dtype)
-    low = np.where(back <= value, near, np.nextafter(near, down))
-    high = np.where(back >= value, near, np.nextafter(near, up))
-    pick = _PICK[mode](value, low, high)
-    exact = (back == value) | np.isnan(value)
-    out: Array = np.where(exact, near, pick).astype(dtype)
-    return out
-
-
-def _cut(x: Array, mode: str) -> Array:
-    """FP32 to BF16 on the bits: sign and magnitude, so adding half a unit rounds ties away from zero."""
-    bits = np.ascontiguousarray(x).view(np.uint32)
-    kept = (bits + np.uint32(0x8000) if mode == "ROUND" else bits) >> np.uint32(16)
-    out: Array = kept.astype(np.uint16).view(BF16)
-    missing = np.isnan(x)
-    if missing.any():
-        out[missing] = np.nan
-    return out
-
-
-def _pick_round(value: Array, low: Array, high: Array) -> Array:
-    below, above = value - low.astype(F64), high.astype(F64) - value
-    up = (above < below) | ((above == below) & (value > 0))
-    return np.where(up, high, low)
-
-
-def _pick_odd(value: Array, low: Array, high: Array) -> Array:
-    """The neighbour whose last bit is set."""
-    bits = low.view(np.dtype(f"u{low.dtype.itemsize}"))
-    return np.where((bits & 1) == 1, low, high)
-
-
-_PICK: dict[str, Callable[[Array, Array, Array], Array]] = {
-    "ROUND": _pick_round,
-    "FLOOR": lambda value, low, high: low,
-    "CEIL": lambda value, low, high: high,
-    "TRUNC": lambda value, low, high: np.where(value > 0, low, high),
-    "ODD": _pick_odd,
-}
-
-
 def _rank(dtype: DType) -> tuple[int, int]:
     """Exponent and mantissa bits, to tell a widening from a narrowing."""
     name = dtype.name
@@ -120,6 +72,14 @@ def widens(src: DType, dst: DType) -> bool:
     return ed >= es and md >= ms
 
 
+def plain(src: DType, dst: DType) -> bool:
+    """True when numpy converts as the machine does: between floats with infinities, rounding to nearest even."""
+    if src == dst:
+        return True
+    eight = src.itemsize == dst.itemsize == 1  # numpy has no way from one 8-bit float to another
+    return is_float(src) and is_float(dst) and not saturates(dst) and not eight
+
+
 def converter(src: DType, dst: DType, mode: str = "RINT") -> Callable[[Array], Array]:
     """The conversion of arrays of type `src` to `dst` under `mode`.
 
@@ -129,13 +89,19 @@ def converter(src: DType, dst: DType, mode: str = "RINT") -> Callable[[Array], A
     if src == dst:
         return lambda x: x
     if is_float(src) and is_float(dst):
-        if mode in ("NONE", "RINT") or widens(src, dst):
-            return lambda x: x.astype(dst)
-        return partial(_narrow, dtype=dst, mode=mode)
+        if saturates(dst):
+            return partial(narrowed, dtype=dst, mode=mode)
+        if mode in NEAREST_EVEN or widens(src, dst):
+            return (lambda x: x.astype(dst)) if plain(src, dst) else (lambda x: x.astype(F32).astype(dst))
+        if src.itemsize == 1:
+            return lambda x: narrowed(x.astype(F32), dst, mode)
+        return partial(narrowed, dtype=dst, mode=mode)
     if is_float(src):
         if dst == np.bool_:
             return lambda x: x.astype(F32) != 0
         return partial(float_to_int, dtype=dst, mode=mode)
+    if saturates(dst):
+        return lambda x: narrowed(x.astype(F32), dst, "RINT")
     if is_small_float(dst):
         return lambda x: x.astype(F64 if dst != BF16 else F32).astype(dst)
     return lambda x: x.astype(dst)
@@ -144,7 +110,8 @@ def converter(src: DType, dst: DType, mode: str = "RINT") -> Callable[[Array], A
 def scalar_of(value: Any, dtype: DType) -> Any:
     """A Python number as a numpy scalar of `dtype`: integers wrap, floats round to nearest even."""
     if is_float(dtype):
-        return np.asarray(value, F64 if dtype == F64 else F32).astype(dtype)[()]
+        exact = np.asarray(value, F64 if dtype == F64 else F32)
+        return converter(exact.dtype, dtype)(exact)[()]
     if isinstance(value, float):
         return float_to_int(np.asarray(value), dtype, "TRUNC")[()]
     if dtype == np.bool_:
