@@ -80,7 +80,7 @@ class Totals:
             rows.append(f"not run: {len(self.reasons) - SHOWN_REASONS} more reasons")
         if self.advice:
             kinds = ", ".join(f"{kind} {count}x" for kind, count in sorted(self.advice.items()))
-            rows.append(f"advice: {kinds} in {_first(self.advised)} (the reports of --pypto-keep=all have the texts)")
+            rows.append(f"advice: {kinds} in {_first(self.advised)} (the texts are in what --pypto-keep=all keeps)")
         if self.not_compared:
             rows.append(f"not compared: {_first(self.not_compared)} ({len(self.not_compared)}x; no golden covers them)")
         if self.tightest[0] > 0:

@@ -15,6 +15,7 @@ import pytest
 from pytest_pypto import claimed, collected, hookspec, known, markers, options, selection, toolchain
 from pytest_pypto.collector import ReportCollector, Totals
 from pytest_pypto.global_state import GlobalState
+from pytest_pypto.record import forget, record_noted
 from pytest_pypto.selection import Variant
 
 
@@ -178,12 +179,14 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     problem = collected.late_marker(item)
     if problem:
         pytest.fail(f"pypto: {problem}", pytrace=False)
+    forget(item)
     state_of(item.config).process.before_test()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
     state_of(item.config).process.after_test()
+    record_noted(item)
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -240,9 +243,14 @@ def _pypto_build_dir(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 
 
 def _cache_dir(config: pytest.Config) -> Path:
+    """The store's directory: below pytest's cache, or for the user when there is none that can be written."""
     cache = getattr(config, "cache", None)
-    if cache is not None:
-        return Path(cache.mkdir("pypto"))
+    try:
+        found = None if cache is None else Path(cache.mkdir("pypto"))
+    except OSError:  # a read-only tree; pytest goes on without its cache, too
+        found = None
+    if found is not None and os.access(found, os.W_OK):
+        return found
     import tempfile
 
     return Path(tempfile.gettempdir()) / f"pytest-pypto-{os.getuid() if hasattr(os, 'getuid') else 'user'}"

@@ -23,7 +23,7 @@ from pytest_pypto.harness.device import run_device
 from pytest_pypto.harness.errors import ArgumentError, CannotRun, CaseError, CheckFailed
 from pytest_pypto.harness.golden import Golden
 from pytest_pypto.harness.golden import Source as GoldenSource
-from pytest_pypto.harness.inputs import Inputs, checked_inputs, make_inputs
+from pytest_pypto.harness.inputs import Inputs, make_inputs, ready_inputs
 from pytest_pypto.harness.oracle import Run, script_of
 from pytest_pypto.harness.signature import signature_of
 from pytest_pypto.harness.stages import program_of, stages_of
@@ -32,6 +32,7 @@ from pytest_pypto.harness.verdict import LayerResult, Verdict
 from pytest_pypto.known import PHASES, failing_in
 from pytest_pypto.markers import MarkerError, sanitizers_of, tolerance_of
 from pytest_pypto.options import SANITIZERS, Settings
+from pytest_pypto.record import record
 from pytest_pypto.repeat import repeat_command
 from pytest_pypto.selection import Variant
 
@@ -100,7 +101,7 @@ class Workbench:
     @property
     def seed(self) -> int:
         """Seed of the test: the base seed mixed with the test's name."""
-        return zlib.crc32(self.item.nodeid.encode()) ^ int(self.settings["pypto_seed"])
+        return zlib.crc32(self.item.nodeid.encode("utf-8", "surrogateescape")) ^ int(self.settings["pypto_seed"])
 
     @property
     def platform(self) -> str:
@@ -169,7 +170,7 @@ class Workbench:
         with plain_failures():
             need_compiled("pypto_oracle", program, program_too=True)
             need_inputs("pypto_oracle", inputs)
-            ready = self._ready(program, inputs)
+            ready = ready_inputs(program, inputs)
             self._claims(program)
             with failing_in(self.item, "oracle"):
                 return script_of(self._stage(program, after)).run(ready)
@@ -200,7 +201,7 @@ class Workbench:
         with plain_failures():
             need_compiled("pypto_device", compiled)
             need_inputs("pypto_device", inputs)
-            ready = self._ready(compiled, inputs)
+            ready = ready_inputs(compiled, inputs)
             self._claims(compiled)
             with failing_in(self.item, "device"):
                 run, findings = run_device(
@@ -253,6 +254,7 @@ class Workbench:
             need_compiled("pypto_check", compiled)
             need_inputs("pypto_check", inputs)
             need_golden("pypto_check", golden)
+            inputs = ready_inputs(compiled, inputs)
             case = harness.prepare(
                 compiled,
                 inputs,
@@ -276,10 +278,6 @@ class Workbench:
         return self._conclude(case, verdict)
 
     # -- helpers -------------------------------------------------------------------------------------------------
-
-    def _ready(self, compiled: Any, inputs: Mapping[str, Any]) -> Inputs:
-        known = signature_of(compiled)
-        return inputs if isinstance(inputs, Inputs) and inputs.signature == known else checked_inputs(inputs, known)
 
     def _stage(self, program: Any, after: str | None) -> Any:
         if after is None:
@@ -364,7 +362,7 @@ class Workbench:
                 verdict = keep(case, verdict, self.item.config.rootpath / "pypto_artifacts", name)
             except OSError as exc:
                 verdict = verdict.with_(not_kept=f"{type(exc).__name__}: {exc}")
-        self._record(verdict)
+        record(self.item, verdict)
         self.item.config.hook.pytest_pypto_verdict(item=self.item, verdict=verdict)
         if not verdict.passed:
             text = render(verdict, colour=coloured(self.item.config))
@@ -372,28 +370,6 @@ class Workbench:
                 raise as_failure(CheckFailed(text, verdict))
         with plain_failures():
             return harness.demanded(verdict)
-
-    def _record(self, verdict: Verdict) -> None:
-        """Facts for JUnit and for the totals; small enough to cross from a worker."""
-        note = self.item.user_properties.append
-        note(("pypto.platform", verdict.platform))
-        note(("pypto.split", verdict.split))
-        if verdict.direction:
-            note(("pypto.direction", verdict.direction))
-        note(("pypto.seed", str(verdict.seed)))
-        note(("pypto.toolchain", verdict.toolchain))
-        note(("pypto.layers", " ".join(f"{r.layer}={r.status.replace(' ', '-')}" for r in verdict.layers)))
-        note(("pypto.headroom", f"{verdict.headroom():.3g}"))
-        advice = [f.kind for r in verdict.layers for f in r.findings if f.severity == "advice"]
-        if advice:
-            note(("pypto.advice", " ".join(advice)))
-        if verdict.not_compared and verdict.passed:
-            note(("pypto.not_compared", ", ".join(verdict.not_compared)))
-        missing = [f"{r.layer}: {r.reason}" for r in verdict.layers if r.status == "not run"]
-        if missing:
-            note(("pypto.not_run", "; ".join(missing)))
-        if not verdict.passed:
-            note(("pypto.verdict", verdict.to_json()))
 
 
 def _wrong_use(text: str) -> ArgumentError:

@@ -53,7 +53,7 @@ class TensorDiff:
         name: the output.
         passed: whether everything agrees.
         reason: why not: `shape`, `dtype`, `values`; "" when passed.
-        detail: one sentence for `shape`, `dtype`, and for NaN on both sides.
+        detail: one sentence for `shape` and `dtype`, for NaN on both sides, and for elements that were not written.
         total, mismatched: numbers of elements compared and found different.
         headroom: worst error as a fraction of what is allowed (1.0 is the limit); 0 when nothing was compared.
         worst, first: the element with the greatest excess, and the first few in memory order.
@@ -108,6 +108,7 @@ def compare(
     *,
     equal_nan: bool = False,
     layout: locate.Layout | None = None,
+    before: torch.Tensor | None = None,
 ) -> TensorDiff:
     """Compare one output with its expected value.
 
@@ -117,6 +118,7 @@ def compare(
         tolerance: see `Tolerance`.
         equal_nan: whether a NaN on both sides counts as equal.
         layout: tile and split of the output, for places in tile and lane terms.
+        before: what the output held before the run; a mismatch that still holds it is told as such.
     """
     kind, shape = dtype_name(expected.dtype), tuple(expected.shape)
     if actual.shape != expected.shape:
@@ -133,7 +135,7 @@ def compare(
         return TensorDiff(
             name, True, tolerance, kind, shape, total=expected.numel(), headroom=found.headroom(), ulps={}
         )
-    return found.describe(name, layout or locate.Layout())
+    return found.describe(name, layout or locate.Layout(), before)
 
 
 def _unlike(what: str, actual: str, expected: str) -> str:
@@ -176,7 +178,7 @@ class _Compared:
         ratio = torch.where(self.same | ~self.finite, 0.0, self.error / self.allowed)
         return float(torch.nan_to_num(ratio, nan=0.0, posinf=float("inf")).max())
 
-    def describe(self, name: str, layout: locate.Layout) -> TensorDiff:
+    def describe(self, name: str, layout: locate.Layout, before: torch.Tensor | None = None) -> TensorDiff:
         excess = torch.where(self.bad, self.error - self.allowed, torch.full_like(self.error, -torch.inf))
         excess = torch.where(self.bad & ~self.finite, torch.full_like(excess, torch.inf), excess)
         flat = self.bad.flatten().nonzero().flatten()
@@ -189,7 +191,7 @@ class _Compared:
             dtype_name(self.expected.dtype),
             tuple(self.expected.shape),
             "values",
-            _both_nan(int(self.both_nan.sum())),
+            "; ".join(filter(None, (_both_nan(int(self.both_nan.sum())), self._untouched(before)))),
             total=self.expected.numel(),
             mismatched=int(flat.numel()),
             headroom=self.headroom(),
@@ -200,6 +202,21 @@ class _Compared:
             pattern=locate.pattern(self.bad, layout),
             heat=locate.heat(self.bad),
         )
+
+    def _untouched(self, before: torch.Tensor | None) -> str:
+        """How many of the mismatches hold what was there before the run."""
+        like = self.actual.shape, self.actual.dtype
+        if not isinstance(before, torch.Tensor) or (before.shape, before.dtype) != like:
+            return ""
+        old = wide(before.detach())
+        same = _same_bits(self.actual, before, wide(self.actual), old) & self.bad
+        count = int(same.sum())
+        if not count:
+            return ""
+        what = "all" if count == int(self.bad.sum()) else str(count)
+        value = number_text(old[same][0].item())
+        verb = "holds" if count == 1 and what != "all" else "hold"
+        return f"{what} of them still {verb} what was there before the run (such as {value}): not written?"
 
     def element(self, flat: int, layout: locate.Layout) -> Element:
         """The element at a position in memory order."""
@@ -236,6 +253,11 @@ def _error(actual: torch.Tensor, expected: torch.Tensor, a: torch.Tensor, b: tor
         exact = (actual.view(torch.int64) - expected.view(torch.int64)).abs().double()
         return torch.where(error < 2.0**52, exact, error)
     return error
+
+
+def number_text(value: float) -> str:
+    """Short form of a number."""
+    return f"{value:.6g}"
 
 
 def _number(x: torch.Tensor, flat: int) -> Any:

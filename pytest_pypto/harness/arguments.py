@@ -43,6 +43,7 @@ def need_compiled(what: str, value: Any, *, program_too: bool = False) -> None:
     Raises:
         ArgumentError: it is no compiled program.
     """
+    __tracebackhide__ = True
     if hasattr(value, "functions") and program_too:
         return
     if not hasattr(value, "__fspath__") or hasattr(value, "functions"):
@@ -57,6 +58,7 @@ def need_inputs(what: str, value: Any, place: str = "second") -> None:
     Raises:
         ArgumentError: no mapping.
     """
+    __tracebackhide__ = True
     if not isinstance(value, Mapping):
         raise wrong(what, place, INPUTS, value)
 
@@ -67,6 +69,7 @@ def need_golden(what: str, value: Any, place: str = "third") -> None:
     Raises:
         ArgumentError: neither a function, nor a golden, nor a dict.
     """
+    __tracebackhide__ = True
     inputs = type(value).__name__ == "Inputs"  # a mapping, too, but surely the wrong argument
     if inputs or not (isinstance(value, (Golden, Mapping)) or (callable(value) and not hasattr(value, "__fspath__"))):
         raise wrong(what, place, GOLDEN, value)

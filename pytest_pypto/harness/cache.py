@@ -160,6 +160,7 @@ class GoldenCache:
 
     def golden(self, function: GoldenSource, inputs: Mapping[str, Any]) -> Golden:
         """The golden's result; see `compute_golden` for arguments and errors."""
+        __tracebackhide__ = True
         if isinstance(function, Mapping):
             return compute_golden(function, inputs)
         key = golden_key(function, inputs)

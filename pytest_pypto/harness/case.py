@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_pypto.check.tolerance import Source, Tolerance, first_set, policy
 from pytest_pypto.harness.errors import CaseError
 from pytest_pypto.harness.golden import Golden
-from pytest_pypto.harness.inputs import Inputs, checked_inputs
+from pytest_pypto.harness.inputs import Inputs, ready_inputs
 from pytest_pypto.harness.signature import Signature, signature_of
 from pytest_pypto.harness.verdict import LAYERS
 
@@ -83,11 +83,7 @@ def make_case(compiled: Any, inputs: Mapping[str, Any], golden: Golden | None, p
         CaseError: inputs do not fit the signature, the golden speaks of other names, or a layer name is wrong.
     """
     known = signature_of(compiled)
-    ready = (
-        inputs
-        if isinstance(inputs, Inputs) and inputs.signature == known
-        else checked_inputs(inputs, known, getattr(inputs, "seed", 0))
-    )
+    ready = ready_inputs(compiled, inputs)
     if golden is not None:
         _fits(golden, ready)
     if "layers" in options:
@@ -184,7 +180,13 @@ def _one(case: Case, facts: Accumulation, name: str, have: Any, want: Any) -> Te
     if own is not None:
         return own
     return compare(
-        name, have, want, tolerance_of(case, facts, name, want), equal_nan=case.equal_nan, layout=facts.layout(name)
+        name,
+        have,
+        want,
+        tolerance_of(case, facts, name, want),
+        equal_nan=case.equal_nan,
+        layout=facts.layout(name),
+        before=case.inputs.get(name),
     )
 
 

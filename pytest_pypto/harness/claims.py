@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_pypto.harness.direction import direction_finding
-from pytest_pypto.harness.verdict import Finding, LayerResult
+from pytest_pypto.harness.verdict import Finding, LayerResult, Verdict
 
 
 @dataclass
@@ -67,6 +67,26 @@ def claiming(claim: Claim) -> Iterator[Claim]:
 def current() -> Claim:
     """The claim of the running test; one that claims nothing outside of tests."""
     return _open[-1] if _open else Claim()
+
+
+_noted: list[Verdict] = []
+
+
+def note(verdict: Verdict) -> Verdict:
+    """Leave the verdict of a check that came through no fixture for whoever counts; returns it."""
+    _noted.append(verdict)
+    del _noted[:-KEPT_VERDICTS]
+    return verdict
+
+
+def take_noted() -> list[Verdict]:
+    """The verdicts since the last call."""
+    found, _noted[:] = list(_noted), []
+    return found
+
+
+KEPT_VERDICTS = 1000
+"""Outside of pytest nobody takes them."""
 
 
 def splits(program: Any) -> dict[str, str]:

@@ -52,6 +52,7 @@ def compute_golden(function: Source, inputs: Mapping[str, Any]) -> Golden:
         CaseError: it touched nothing, replaced a tensor by one of another shape or dtype, or invented a name.
         Exception: whatever the function raises.
     """
+    __tracebackhide__ = True
     name = "dict" if isinstance(function, Mapping) else getattr(function, "__name__", repr(function))
     given = {key: clone(value) for key, value in inputs.items()}
     before = {key: getattr(value, "_version", None) for key, value in given.items()}

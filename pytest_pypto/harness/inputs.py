@@ -84,6 +84,18 @@ def make_inputs(compiled: Any, *, seed: int = 0, dims: Mapping[str, int] | None 
     return checked_inputs(values, signature, seed)
 
 
+def ready_inputs(compiled: Any, inputs: Mapping[str, Any]) -> Inputs:
+    """The arguments of a program, checked unless they were made for it.
+
+    Raises:
+        CaseError: see `checked_inputs`.
+    """
+    known = signature_of(compiled)
+    if isinstance(inputs, Inputs) and inputs.signature == known:
+        return inputs
+    return checked_inputs(inputs, known, getattr(inputs, "seed", 0))
+
+
 def checked_inputs(values: Mapping[str, Any], signature: Signature, seed: int = 0) -> Inputs:
     """Check arguments against a signature.
 
@@ -93,7 +105,7 @@ def checked_inputs(values: Mapping[str, Any], signature: Signature, seed: int = 
     _known(values, signature)
     missing = [p.name for p in signature.params if p.name not in values]
     if missing:
-        raise CaseError(f"inputs lack {_list(missing)}; the parameters are {_list(signature.names)}")
+        raise CaseError(f"inputs lack {_list(missing)}; the parameters are {_list(signature.names)}, outputs included")
     extents: dict[str, tuple[int, str]] = {}
     for param in signature.params:
         _check_value(param, values[param.name], extents)
@@ -121,6 +133,9 @@ def _check_dims(dims: Mapping[str, int], signature: Signature) -> None:
     if unknown:
         accepted = _list(sorted(known)) or "none: every extent is fixed"
         raise CaseError(f"no open extent is called {_list(unknown)}; accepted: {accepted}")
+    for name, extent in dims.items():
+        if isinstance(extent, bool) or not isinstance(extent, int) or extent < 0:
+            raise CaseError(f"dims={{{name!r}: {extent!r}}} is no extent: give a whole number >= 0")
 
 
 def _infer_dims(dims: dict[str, int], signature: Signature, given: Mapping[str, Any]) -> None:

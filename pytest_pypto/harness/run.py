@@ -13,11 +13,12 @@ from pytest_pypto.harness import device as device_layer
 from pytest_pypto.harness import layers as ir_layers
 from pytest_pypto.harness.arguments import need_compiled, need_golden, need_inputs
 from pytest_pypto.harness.case import Accumulation, Case, checked_layers, make_case, not_compared
-from pytest_pypto.harness.claims import Claim, current
+from pytest_pypto.harness.claims import Claim, current, note
 from pytest_pypto.harness.errors import CannotRun, CaseError, CheckFailed
 from pytest_pypto.harness.facts import facts_of
 from pytest_pypto.harness.golden import Golden, compute_golden
 from pytest_pypto.harness.golden import Source as GoldenSource
+from pytest_pypto.harness.inputs import ready_inputs
 from pytest_pypto.harness.stages import Stage, program_of, stages_of
 from pytest_pypto.harness.verdict import LAYERS, LayerResult, Verdict
 
@@ -148,8 +149,9 @@ def check(
         CaseError: the test itself is wrong.
         CannotRun: not one of the layers could run.
     """
+    __tracebackhide__ = True
     case = prepare(compiled, inputs, golden, platform, rtol, atol, tolerances, **options)
-    return demanded(run_case(case))
+    return demanded(note(run_case(case)))
 
 
 def demanded(verdict: Verdict) -> Verdict:
@@ -159,6 +161,7 @@ def demanded(verdict: Verdict) -> Verdict:
         CheckFailed: something failed.
         CannotRun: nothing ran, so nothing was checked.
     """
+    __tracebackhide__ = True
     from pytest_pypto.report.text import render
 
     if not verdict.passed:
@@ -178,15 +181,18 @@ def prepare(
     tolerances: Mapping[str, tuple[float, float]] | None = None,
     **options: Any,
 ) -> Case:
-    """The case that `check` runs.
+    """The case that `check` runs. `what=` is the function that messages about arguments name.
 
     Raises:
         ArgumentError: an argument is not the kind of thing that is expected in its place.
     """
-    need_compiled("check", compiled)
-    need_inputs("check", inputs)
+    __tracebackhide__ = True
+    what = options.pop("what", "check")
+    need_compiled(what, compiled)
+    need_inputs(what, inputs)
     if golden is not None or NUMBERS & set(checked_layers(options.get("layers", LAYERS))):
-        need_golden("check", golden)
+        need_golden(what, golden)
+    inputs = ready_inputs(compiled, inputs)
     ready = golden if golden is None or isinstance(golden, Golden) else compute_golden(golden, inputs)
     sources = argument_sources(rtol, atol, tolerances)
     for name, more in dict(options.pop("sources", {})).items():
@@ -220,23 +226,27 @@ def platform_of(compiled: Any) -> str:
 def _only(
     layer: str, compiled: Any, inputs: Mapping[str, Any], golden: Reference, options: dict[str, Any]
 ) -> LayerResult:
-    found = check(compiled, inputs, golden, layers=(layer,), **options).layer(layer)
+    __tracebackhide__ = True
+    found = check(compiled, inputs, golden, layers=(layer,), what=f"assert_{layer}", **options).layer(layer)
     assert found is not None
     return found
 
 
 def assert_oracle(compiled: Any, inputs: Mapping[str, Any], golden: Reference, **options: Any) -> LayerResult:
     """The front-end program agrees with golden; arguments and errors as for `check`."""
+    __tracebackhide__ = True
     return _only("oracle", compiled, inputs, golden, options)
 
 
 def assert_passes(compiled: Any, inputs: Mapping[str, Any], golden: Reference, **options: Any) -> LayerResult:
     """The program agrees with golden after every pass; arguments and errors as for `check`."""
+    __tracebackhide__ = True
     return _only("passes", compiled, inputs, golden, options)
 
 
 def assert_device(compiled: Any, inputs: Mapping[str, Any], golden: Reference, **options: Any) -> LayerResult:
     """The artifact on the device agrees with golden, and no sanitizer objects; arguments and errors as for `check`."""
+    __tracebackhide__ = True
     return _only("device", compiled, inputs, golden, options)
 
 
@@ -247,6 +257,7 @@ def assert_roundtrip(compiled: Any, *, platform: str | None = None) -> LayerResu
         CheckFailed: one does not.
         CannotRun: there are no stages to look at.
     """
+    __tracebackhide__ = True
     return _without_numbers("roundtrip", compiled, platform)
 
 
@@ -257,10 +268,13 @@ def assert_memory(compiled: Any, *, platform: str | None = None) -> LayerResult:
         CheckFailed: otherwise.
         CannotRun: no stage has addresses.
     """
+    __tracebackhide__ = True
     return _without_numbers("memory", compiled, platform)
 
 
 def _without_numbers(layer: str, compiled: Any, platform: str | None) -> LayerResult:
+    __tracebackhide__ = True
+    need_compiled(f"assert_{layer}", compiled)
     where = platform or platform_of(compiled)
     start = time.perf_counter()
     try:
@@ -270,7 +284,7 @@ def _without_numbers(layer: str, compiled: Any, platform: str | None) -> LayerRe
     except CannotRun as exc:
         result, claimed = LayerResult(layer, "not run", str(exc)), ()
     result = dataclasses.replace(result, seconds=time.perf_counter() - start)
-    demanded(Verdict(getattr(program_of(compiled), "name", ""), where, (*claimed, result)))
+    demanded(note(Verdict(getattr(program_of(compiled), "name", ""), where, (*claimed, result))))
     return result
 
 

@@ -79,7 +79,7 @@ def _failed(layer: LayerResult, colour: bool, shown: list[tuple[TensorDiff, str]
         if not diff.passed:
             lines += [f"  {row}" for row in _once(diff, layer.layer, colour, shown)]
     lines += [f"  {row}" for row in _first_value(layer)]
-    lines += [f"  {row}" for finding in layer.findings for row in _finding(finding)]
+    lines += [f"  {row}" for finding in layer.findings if finding.message != layer.reason for row in _finding(finding)]
     if layer.ir_diff:
         lines += ["  what the pass changed:", *(f"    {_short(row)}" for row in layer.ir_diff)]
     return [*lines, ""]
@@ -89,7 +89,8 @@ def _once(diff: TensorDiff, layer: str, colour: bool, shown: list[tuple[TensorDi
     """The lines about a difference, or where the same one was shown before."""
     before = next((name for other, name in shown if other == diff), None)
     if before is not None:
-        return [f"{diff.name}: {_counts(diff)}, the same as in {before}"]
+        what = diff.detail if diff.reason in ("shape", "dtype") else _counts(diff)
+        return [f"{diff.name}: {what}, the same as in {before}"]
     shown.append((diff, layer))
     return difference(diff, colour=colour)
 

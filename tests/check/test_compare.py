@@ -165,3 +165,15 @@ def test_rms() -> None:
     assert rms(values(3.0, 4.0)) == pytest.approx(math.sqrt(12.5))
     assert rms(torch.empty(0)) == 0.0
     assert rms(values(NAN, INF, 2.0)) == 2.0
+
+
+def test_elements_that_were_not_written_are_told() -> None:
+    before, want = torch.full((4, 4), -7.0), torch.arange(16.0).reshape(4, 4)
+    half = torch.where(torch.arange(4)[:, None] < 2, want, before)
+    told = "still hold what was there before the run (such as -7): not written?"
+    assert compare("o", half, want, EXACT, before=before).detail == f"all of them {told}"
+    half[3] = 5.0
+    assert compare("o", half, want, EXACT, before=before).detail == f"4 of them {told}"
+    assert compare("o", want + 1, want, EXACT, before=before).detail == ""
+    assert compare("o", half, want, EXACT, before=before[:2]).detail == ""
+    assert compare("o", half, want, EXACT, before=3).detail == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,12 @@ def test_signature_from_a_program() -> None:
         "Out out: fp32[32, 64]",
     ]
     assert (found.returns, found.entry) == (1, "main")
+
+
+@pytest.mark.parametrize("extent", ["x", 1.5, -1, None, True])
+def test_an_extent_is_a_whole_number(extent: object) -> None:
+    with pytest.raises(CaseError, match=re.escape(f"dims={{'M': {extent!r}}} is no extent: give a whole number >= 0")):
+        make_inputs(programs.OpenRows, dims={"M": extent})
 
 
 def test_open_extents_have_names() -> None:

@@ -10,42 +10,22 @@ from pathlib import Path
 import pytest
 
 from pytest_pypto.toolchain import EMBEDDED_DIR
+from tests.plugin.kernels import MIXED
 
 pytest.importorskip("torch")
 
-TEST = '''
+TEST = (
+    MIXED
+    + """
 import sys
-import pypto.language as pl
-import pytest
-
-
-def program(split):
-    @pl.program
-    class Mixed:
-        @pl.function
-        def main(
-            self,
-            a: pl.Tensor[[32, 64], pl.FP32],
-            b: pl.Tensor[[64, 64], pl.FP32],
-            c: pl.InOut[pl.Tensor[[32, 64], pl.FP32]],
-        ) -> pl.Tensor[[32, 64], pl.FP32]:
-            with pl.at(level=pl.Level.CORE_GROUP, optimizations=[pl.split(pl.SplitMode.UP_DOWN)]):
-                c = pl.assemble(c, pl.add(c, pl.matmul(a, b)), [0, 0])
-            return c
-
-    from pytest_pypto import with_split
-    return with_split(Mixed, split)
-
-
-def reference(t):
-    t["c"] += t["a"] @ t["b"]
+from pytest_pypto import with_split
 
 
 @pytest.mark.pypto_split("NONE", "LEFT_RIGHT")
 @pytest.mark.pypto_direction("C2V")
 def test_mixed(pypto_split, pypto_compile, pypto_inputs, pypto_check):
     assert "pytest_pypto.pypto" not in sys.modules
-    compiled = pypto_compile(program(pypto_split))
+    compiled = pypto_compile(with_split(program(), pypto_split))
     assert type(compiled).__module__.startswith("pypto.")
     verdict = pypto_check(compiled, pypto_inputs(compiled), reference)
     assert [(layer.layer, layer.status) for layer in verdict.layers] == [
@@ -54,8 +34,8 @@ def test_mixed(pypto_split, pypto_compile, pypto_inputs, pypto_check):
 
 
 def test_no_runtime(pypto_compile, pypto_inputs, pypto_check, monkeypatch):
-    """Without a native runtime the device layer says so, and the others still count."""
-    compiled = pypto_compile(program("NONE"))
+    '''Without a native runtime the device layer says so, and the others still count.'''
+    compiled = pypto_compile(with_split(program(), "NONE"))
     def dispatch(*args, config=None):
         raise ModuleNotFoundError("No module named 'simpler_setup'", name="simpler_setup")
     monkeypatch.setattr(type(compiled), "__call__", dispatch)
@@ -68,7 +48,8 @@ def test_no_runtime(pypto_compile, pypto_inputs, pypto_check, monkeypatch):
 @pytest.mark.pypto_platform("a2a3")
 def test_hardware(pypto_compile):
     raise AssertionError("must be skipped")
-'''
+"""
+)
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,10 @@ def test_borders_between_parts_count() -> None:
     assert digest(["ab", b"c"]) == digest([b"ab", "c"])
 
 
+def test_names_of_files_that_are_no_utf_8() -> None:
+    assert digest(["\udce4"]) == digest([b"\xe4"])
+
+
 def test_an_entry_is_made_once(tmp_path: Path) -> None:
     store = Store(tmp_path / "s")
     made = []

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -277,7 +279,25 @@ def test_what_was_kept_repeats_the_failure_without_pytest(pytester: pytest.Pytes
     folder = next((pytester.path / "pypto_artifacts").glob("*test_add*"))
     done = pytester.runpython(folder / "repeat.py")
     assert done.ret == 1
-    done.stderr.fnmatch_lines(["*worst at [[]5, 7]*"])
+    done.stderr.fnmatch_lines(
+        ["pypto: oracle, passes, device failed: *::test_add[[]a2a3sim] (a2a3sim, *seed *)", "*worst at [[]5, 7]*"]
+    )
+    seed = re.search(r"seed (\d+)", done.stderr.str())
+    assert seed is not None
+    assert seed[0] in (folder / "report.txt").read_text()
+
+
+@pytest.mark.parametrize(("golden", "agrees"), [("reference", True), ("off_by_one", False)])
+def test_what_was_kept_feeds_the_tools_of_pypto(pytester: pytest.Pytester, golden: str, agrees: bool) -> None:
+    pytester.makepyfile(check(golden))
+    pytester.runpytest("--pypto-keep=all")
+    artifact = next((pytester.path / "pypto_artifacts").glob("*test_add*")) / "artifact"
+    where = ["--work-dir", str(artifact), "--platform", "a2a3sim", "--device-id", "0"]
+    module = [sys.executable, "-c", "from pytest_pypto.__main__ import tools; raise SystemExit(tools())"]
+    done = pytester.run(*module, "execute-artifact", *where)
+    assert (done.ret == 0) == agrees
+    if not agrees:
+        done.stderr.fnmatch_lines(["*Output 'out' does not match golden*", "Mismatched elements: 1/2048"])
 
 
 # ---------------------------------------------------------------------------------------------------------------

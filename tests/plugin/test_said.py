@@ -54,6 +54,83 @@ def test_outputs_that_no_golden_covers(
         result.stdout.no_fnmatch_line("*not compared*")
 
 
+HELPERS = """
+from pytest_pypto import assert_memory, assert_oracle, assert_passes
+
+def test_it(pypto_compile, pypto_inputs):
+    compiled = pypto_compile(Two)
+    inputs = pypto_inputs(compiled)
+    assert_memory(compiled)
+    assert_oracle(compiled, inputs, lambda t: {"o1": t["x"] + 1})
+    assert_passes(compiled, inputs, lambda t: {"o2": t["x"] + 2})
+"""
+
+
+def test_checks_without_a_fixture_count(pytester: pytest.Pytester, way: list[str]) -> None:
+    pytester.makepyfile(test_it=TWO + HELPERS)
+    result = pytester.runpytest("--junitxml=out.xml", *way)
+    result.assert_outcomes(passed=1)
+    here = "test_it.py::test_it[[]a2a3sim]"
+    result.stdout.fnmatch_lines(
+        [
+            "3 checks (3 on a2a3sim)",
+            "layers: oracle 1 passed, passes 1 passed, memory 1 passed",
+            f"not compared: o2 in {here}, o1 in {here} (2x; no golden covers them)",
+        ]
+    )
+    assert (pytester.path / "out.xml").read_text().count('name="pypto.layers"') == 3
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            "assert_oracle(compiled, pypto_inputs(compiled), lambda t: {'o1': t['x']})",
+            "E *CheckFailed: pypto: oracle *",
+        ),
+        ("assert_oracle(Two, {}, {})", "E *assert_oracle: the first argument is a compiled program *"),
+        ("assert_device(compiled, 3, {})", "E *assert_device: the second argument is the arguments *"),
+        ("assert_memory(Two)", "E *assert_memory: the first argument is a compiled program *"),
+        ("assert_roundtrip(3)", "E *assert_roundtrip: the first argument is a compiled program *"),
+        ("pypto_golden(lambda t: t['nothing'], pypto_inputs(compiled))", "E *KeyError: 'nothing'"),
+        ("pypto_check(compiled, {'x': 1}, lambda t: t['o1'])", "pypto: inputs lack 'o1', 'o2'; *outputs included"),
+    ],
+)
+def test_failures_end_at_the_authors_line(pytester: pytest.Pytester, line: str, message: str) -> None:
+    """The frames of the harness are no help to an author."""
+    text = "from pytest_pypto import *\ndef test_it(pypto_compile, pypto_inputs, pypto_golden, pypto_check):\n"
+    pytester.makepyfile(test_it=f"{TWO}\n{text}    compiled = pypto_compile(Two)\n    {line}\n")
+    result = pytester.runpytest("--pypto-keep=never")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines([message])
+    result.stdout.no_fnmatch_line("*pytest_pypto/*.py:*")
+
+
+RERUN = """
+from _pytest.runner import runtestprotocol
+def pytest_runtest_protocol(item):
+    for _ in range(3):
+        runtestprotocol(item, log=True, nextitem=None)
+    return True
+"""
+
+
+def test_a_repeated_test_counts_each_of_its_checks_once(pytester: pytest.Pytester) -> None:
+    pytester.makeconftest(RERUN)
+    pytester.makepyfile(TWO + COVERED.format(golden="lambda t: {'o1': t['x'] + 1}", count=1, mark=""))
+    pytester.runpytest().stdout.fnmatch_lines(["3 checks (3 on a2a3sim)", "layers: oracle 3 passed"])
+
+
+def test_a_cache_that_cannot_be_written(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a read-only tree: artifacts go to the directory for temporary files."""
+    (pytester.path / ".pytest_cache").write_text("in the way")
+    elsewhere = pytester.mkdir("elsewhere")
+    monkeypatch.setattr("tempfile.tempdir", str(elsewhere))
+    pytester.makepyfile(TWO + COVERED.format(golden="lambda t: (t['x'] + 1, t['x'] + 2)", count=1, mark=""))
+    pytester.runpytest("-Wignore").assert_outcomes(passed=1)
+    assert list(elsewhere.glob("pytest-pypto-*/artifact/*/compiled_meta.json"))
+
+
 @pytest.mark.parametrize(("output", "good"), [("o1", True), ("zz", False)])
 def test_a_tolerance_of_an_output(pytester: pytest.Pytester, output: str, good: bool) -> None:
     mark = f"@pytest.mark.pypto_tolerance(atol=100, output='{output}')"
@@ -106,9 +183,7 @@ def test_advice_names_tests_and_is_kept(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(ADD + CHECK.replace("off_by_one", "reference"))
     result = pytester.runpytest("--pypto-keep=all")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(
-        ["advice: * in *::test_add[[]a2a3sim] (the reports of --pypto-keep=all have the texts)"]
-    )
+    result.stdout.fnmatch_lines(["advice: * in *::test_add[[]a2a3sim] (the texts are in what --pypto-keep=all keeps)"])
     for name in ("report.txt", "report.html"):
         report: Path = next(pytester.path.glob(f"pypto_artifacts/*/{name}"))
         assert "dead store [kernel:7]: nobody reads line 7" in report.read_text()
@@ -130,7 +205,7 @@ ARGUMENTS = [
     ),
     (
         "pypto_check(Program, inputs, reference)",
-        "pypto: pypto_check: *; got the program 'Add', which is not compiled; compile it first: pypto_compile(program)",
+        "pypto: pypto_check: *; got the program 'VectorAdd', which is not compiled; compile it first: pypto_compile(program)",
     ),
     ("pypto_check(compiled, inputs, None)", "pypto: pypto_check: the third argument is a golden: *; got None"),
     ("pypto_check(compiled, None, reference)", "pypto: pypto_check: the second argument is *; got None"),
@@ -141,7 +216,7 @@ ARGUMENTS = [
     ),
     ("pypto_golden(inputs, reference)", "pypto: pypto_golden: the first argument is a golden: *; got inputs *"),
     ("pypto_golden(reference, None)", "pypto: pypto_golden: the second argument is the arguments *; got None"),
-    ("pypto_device(Program, inputs)", "pypto: pypto_device: *; got the program 'Add', which is not compiled*"),
+    ("pypto_device(Program, inputs)", "pypto: pypto_device: *; got the program 'VectorAdd', which is not compiled*"),
     ("pypto_oracle(inputs, compiled)", "pypto: pypto_oracle: the first argument is *; got inputs (of pypto_inputs)"),
     ("pypto_check(compiled, inputs, reference, layers=())", "pypto: layers=() checks nothing; the layers are round*"),
     ("pypto_check(compiled, inputs, reference, layers='device')", "pypto: layers='device' is no list of layers; *"),

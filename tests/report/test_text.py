@@ -48,6 +48,21 @@ def failed() -> Verdict:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("wrong", [torch.zeros(2, 3), torch.zeros(2, 2, dtype=torch.int32)], ids=["shape", "dtype"])
+def test_one_difference_in_two_layers(wrong: torch.Tensor) -> None:
+    diff = compare("out", wrong, torch.zeros(2, 2), Tolerance(0, 0))
+    layers = tuple(LayerResult(name, "failed", "x", diffs=(diff,)) for name in ("oracle", "device"))
+    lines = text.render(Verdict("n", "a2a3sim", layers)).splitlines()
+    assert f"  out: {diff.detail}, the same as in oracle" in lines
+
+
+def test_a_finding_that_is_the_reason_is_said_once() -> None:
+    found = (Finding("split", "not split"), Finding("split", "other"))
+    shown = text.render(Verdict("n", "p", (LayerResult("split", "failed", "not split", findings=found),)))
+    assert shown.count("not split") == 1
+    assert "- split: other" in shown
+
+
 def test_the_whole_report() -> None:
     lines = text.render(failed()).splitlines()
     assert lines[0] == (
