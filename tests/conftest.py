@@ -8,6 +8,13 @@ import pkgutil
 
 import pytest
 
+with contextlib.suppress(ImportError):  # some environments test without it
+    from hypothesis import settings
+
+    # The same examples in every run, however slow the machine; `--hypothesis-profile=default` looks for new ones.
+    settings.register_profile("tests", deadline=None, derandomize=True)
+    settings.load_profile("tests")
+
 
 @pytest.fixture(scope="session")
 def heavy_modules_loaded() -> None:
