@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pypto.language as pl
 import pytest
 from pypto import DataType, ir
@@ -150,3 +152,42 @@ def test_expressions_have_no_truth_value() -> None:
     assert isinstance(a == 1, ir.Eq)
     with pytest.raises(TypeError, match="has no truth value"):
         bool(a == 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "valid", "message"),
+    [
+        ((64, 64), (64, 68), "valid_shape 68 on axis 1 does not lie inside the extent 64"),
+        ((64, 64), (65, 64), "valid_shape 65 on axis 0"),
+        ((64, 64), (64,), "valid_shape has 1 extents for a shape of 2"),
+        ((64, 64), (-1, 64), "valid_shape -1 on axis 0"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["tensor", "tile"])
+def test_a_valid_region_outside_its_box_cannot_be_built(
+    kind: str, shape: tuple[int, ...], valid: Any, message: str
+) -> None:
+    view: Any = ir.TileView(valid_shape=valid) if kind == "tile" else ir.TensorView(valid_shape=valid)
+    make = ir.TileType if kind == "tile" else ir.TensorType
+    with pytest.raises(ValueError, match=message):
+        make(shape, DataType.FP32, None, view)
+
+
+def test_half_bytes_come_in_pairs() -> None:
+    with pytest.raises(ValueError, match="the last extent must be even, got 3"):
+        ir.TensorType([4, 3], DataType.FP4)
+    assert ir.TileType([3, 4], DataType.FP4).shape
+
+
+@pytest.mark.parametrize("dtype", [3, None, "fp32"])
+def test_an_element_type_is_a_dtype(dtype: Any) -> None:
+    with pytest.raises(TypeError, match=r"is a DataType such as pl\.FP32, got"):
+        ir.TensorType([4], dtype)
+    with pytest.raises(TypeError, match=r"is a DataType such as pl\.FP32, got"):
+        ir.TileType([4, 4], dtype)
+
+
+@pytest.mark.parametrize("operand", [3, None, "x"])
+def test_operands_of_a_call_are_expressions(operand: Any) -> None:
+    with pytest.raises(TypeError, match=r"tensor\.exp takes expressions, got .* as 'input'"):
+        ir.create_op_call("tensor.exp", [operand], ir.Span.unknown())

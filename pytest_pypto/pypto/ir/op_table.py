@@ -228,6 +228,9 @@ def _check_operands(spec: OpSpec, args: Sequence[Expr]) -> bool:
     known = True
     params = spec.params if not variadic else (*spec.params, *(spec.params[-1],) * len(args))
     for param, arg in zip(params, args, strict=False):
+        if not isinstance(arg, Expr):
+            hint = "make constants with ir.ConstInt or ir.ConstFloat"
+            raise TypeError(f"The operator {spec.name} takes expressions, got {arg!r} as '{param.name}': {hint}")
         if isinstance(arg.type, UnknownType):
             known = False
         elif not any(isinstance(arg.type, KINDS[kind]) for kind in param.kind.split("|")):

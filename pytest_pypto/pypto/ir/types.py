@@ -161,9 +161,34 @@ def implicit_tile_view(shape: Sequence[Expr], space: MemorySpace | None) -> Tile
     return TileView(blayout=_COL if column else _ROW, slayout=slayout)
 
 
+def _check_box(shape: tuple[Expr, ...], dtype: DataType, valid: tuple[Expr, ...] | None) -> None:
+    """Refuse what no value can have: no element type, half a byte, a valid region that does not lie inside the box."""
+    if not isinstance(dtype, DataType):
+        raise TypeError(f"the element type of a tensor or tile is a DataType such as pl.FP32, got {dtype!r}")
+    if not valid and dtype is not DataType.FP4:
+        return
+    from .expr import const_value
+
+    if dtype is DataType.FP4 and shape and (const_value(shape[-1]) or 0) % 2:
+        raise ValueError(f"FP4 elements come in pairs: the last extent must be even, got {shape[-1]}")
+    if not valid:
+        return
+    if len(valid) != len(shape):
+        raise ValueError(f"valid_shape has {len(valid)} extents for a shape of {len(shape)}: give one per axis")
+    for axis, (extent, size) in enumerate(zip(valid, shape, strict=True)):
+        have, most = const_value(extent), const_value(size)
+        if have is not None and (have < 0 or (most is not None and 0 <= most < have)):
+            raise ValueError(f"valid_shape {have} on axis {axis} does not lie inside the extent {size}")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorType(ShapedType):
-    """A region of global memory."""
+    """A region of global memory.
+
+    Raises:
+        TypeError: the element type is none.
+        ValueError: the valid region does not lie inside the shape.
+    """
 
     shape: tuple[Expr, ...]
     dtype: DataType
@@ -172,7 +197,9 @@ class TensorType(ShapedType):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", as_dims(self.shape))
-        if self.tensor_view is not None and self.tensor_view.is_trivial:
+        view = self.tensor_view
+        _check_box(self.shape, self.dtype, None if view is None else view.valid_shape)
+        if view is not None and view.is_trivial:
             object.__setattr__(self, "tensor_view", None)
 
     @property
@@ -199,7 +226,9 @@ class TileType(ShapedType):
     """An on-chip buffer. A view equal to the implicit one, or a valid shape equal to the shape, is stored as absent.
 
     Raises:
-        ValueError: a MemRef is given but no memory space can be told from it.
+        TypeError: the element type is none.
+        ValueError: a MemRef is given but no memory space can be told from it, or the valid region does not lie inside
+            the shape.
     """
 
     shape: tuple[Expr, ...]
@@ -223,6 +252,7 @@ class TileType(ShapedType):
         if memory_space is None and memref is not None:
             memory_space = _space_of_name(memref.base_.name_hint)
         put(self, "space", memory_space)
+        _check_box(self.shape, dtype, None if tile_view is None else tile_view.valid_shape)
         put(self, "tile_view", None if tile_view is None else _canonical(tile_view, self.shape, memory_space))
 
     @property

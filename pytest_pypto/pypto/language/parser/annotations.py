@@ -247,9 +247,15 @@ def _shaped(ctx: Ctx, kind: str, node: ast.expr) -> Annotation:
         ctx.fail(ParserTypeError, f"Incomplete type annotation: pl.{kind}[{ast.unparse(node)}]", node, hint)
     shape = _shape(ctx, parts[0])
     dtype = dtype_of(ctx, parts[1])
-    if kind == "Tile":
-        return _tile(ctx, shape, dtype, parts[2:])
-    return _tensor(ctx, kind, shape, dtype, parts[2:])
+    try:
+        if kind == "Tile":
+            return _tile(ctx, shape, dtype, parts[2:])
+        return _tensor(ctx, kind, shape, dtype, parts[2:])
+    except ValueError as exc:
+        ctx.fail(ParserTypeError, f"pl.{kind} cannot be so: {exc}", node, _BOX)
+
+
+_BOX = "valid extents lie inside the shape, one per axis; FP4 elements come in pairs along the last axis"
 
 
 def _shape(ctx: Ctx, node: ast.expr) -> tuple[e.Expr, ...]:
