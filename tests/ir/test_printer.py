@@ -165,3 +165,11 @@ def test_explicit_layout() -> None:
         "pl.Tile[[8, 16], pl.FP32, pl.Mem.Acc, pl.TileView(blayout=pl.TileLayout.col_major, "
         "slayout=pl.TileLayout.row_major, fractal=1024)]"
     )
+
+
+def test_the_developer_s_view_of_a_node_names_its_fields() -> None:
+    span = ir.Span("f.py", 2, 3)
+    assert repr(ir.BreakStmt(span=span)).startswith("BreakStmt(span=Span(filename='f.py', begin_line=2, ")
+    shown = repr(ir.Add(ir.Var("n", INDEX, span), ir.ConstInt(1, DT, span), DT, span))
+    assert shown.startswith("Add(left=Var(name_hint='n', type=ScalarType(")
+    assert "right=ConstInt(value=1, " in shown

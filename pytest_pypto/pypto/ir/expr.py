@@ -110,7 +110,7 @@ __all__ = [
 _ids = count(1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Var(Expr):
     """A variable. Two variables are the same only if they are the same object; `unique_id` names it in the process."""
 
@@ -120,7 +120,7 @@ class Var(Expr):
     unique_id: int = field(default_factory=lambda: next(_ids), init=False)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class IterArg(Var):
     """A value carried by a loop; `initValue` is what the first iteration sees."""
 
@@ -135,7 +135,7 @@ class IterArg(Var):
         put(self, "initValue", initValue)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class MemRef(Var):
     """A piece of memory: `size_` bytes at `byte_offset_` of the allocation `base_`.
 
@@ -226,7 +226,7 @@ def _numbered(*given: Any) -> tuple[Any, ...]:
     return f"mem_{space.name.lower()}_{number}", address, size, span if isinstance(span, Span) else UNKNOWN
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class WindowBuffer(Var):
     """A buffer that other ranks can reach."""
 
@@ -249,7 +249,7 @@ class WindowBuffer(Var):
         put(self, "store_to_host", store_to_host)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ConstInt(Expr):
     """An integer constant of type `dtype`."""
 
@@ -262,7 +262,7 @@ class ConstInt(Expr):
         object.__setattr__(self, "type", ScalarType(self.dtype))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ConstFloat(Expr):
     """A floating-point constant of type `dtype`."""
 
@@ -275,7 +275,7 @@ class ConstFloat(Expr):
         object.__setattr__(self, "type", ScalarType(self.dtype))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ConstBool(Expr):
     """`True` or `False`."""
 
@@ -288,7 +288,7 @@ class ConstBool(Expr):
         object.__setattr__(self, "type", ScalarType(BOOL))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Call(Expr):
     """A call of an operator (`op` is an `Op`) or of a function of the program (`op` is a `GlobalVar`).
 
@@ -335,7 +335,7 @@ class Call(Expr):
         return list(self.attrs.get("arg_directions", []))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Submit(Expr):
     """Submission of a kernel as a task; its type is a tuple of the results and the task id. Not a `Call`."""
 
@@ -393,7 +393,7 @@ class Submit(Expr):
         return list(self.attrs.get("arg_directions", []))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MakeTuple(Expr):
     """A tuple of expressions; also the form of shape and offset operands."""
 
@@ -406,7 +406,7 @@ class MakeTuple(Expr):
         object.__setattr__(self, "type", TupleType(tuple(e.type for e in self.elements)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TupleGetItemExpr(Expr):
     """Element `index` of a tuple.
 

@@ -23,7 +23,7 @@ DERIVED_LEVEL_ROLE: dict[FunctionType, tuple[Level, Role]] = {
 """Level and role that a function kind implies."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Function(IRNode):
     """A function. `params` and `param_directions` run in parallel; level and role are derived from the kind.
 
@@ -146,7 +146,7 @@ class FunctionMap(Mapping[GlobalVar, Function]):
         return self._by_name.get(name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Program(IRNode):
     """Functions that call each other.
 

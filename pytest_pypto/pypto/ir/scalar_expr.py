@@ -11,7 +11,7 @@ from .span import UNKNOWN, Span
 from .types import ScalarType, Type
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BinaryExpr(Expr):
     """Base of scalar operators with two operands."""
 
@@ -26,7 +26,7 @@ class BinaryExpr(Expr):
         object.__setattr__(self, "type", ScalarType(self.dtype))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class UnaryExpr(Expr):
     """Base of scalar operators with one operand."""
 

@@ -29,7 +29,7 @@ def _tuples(node: object, *names: str) -> None:
             object.__setattr__(node, name, tuple(value))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AssignStmt(Stmt):
     """var = value"""
 
@@ -39,7 +39,7 @@ class AssignStmt(Stmt):
     leading_comments: tuple[str, ...] = _comments()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EvalStmt(Stmt):
     """An expression evaluated for its effect."""
 
@@ -48,7 +48,7 @@ class EvalStmt(Stmt):
     leading_comments: tuple[str, ...] = _comments()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ReturnStmt(Stmt):
     """return of zero, one or several values"""
 
@@ -60,7 +60,7 @@ class ReturnStmt(Stmt):
         _tuples(self, "value")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class YieldStmt(Stmt):
     """The values a loop body or branch hands on."""
 
@@ -72,7 +72,7 @@ class YieldStmt(Stmt):
         _tuples(self, "value")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeqStmts(Stmt):
     """Statements one after the other."""
 
@@ -93,7 +93,7 @@ class SeqStmts(Stmt):
         return iter(self.stmts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IfStmt(Stmt):
     """A branch; with `return_vars` both branches end in a yield of as many values."""
 
@@ -108,7 +108,7 @@ class IfStmt(Stmt):
         _tuples(self, "return_vars")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ForStmt(Stmt):
     """A counted loop over `[start, stop)`; `return_vars[i]` is the last value of `iter_args[i]`."""
 
@@ -129,7 +129,7 @@ class ForStmt(Stmt):
         object.__setattr__(self, "attrs", dict(self.attrs or {}))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WhileStmt(Stmt):
     """A loop that runs while `condition`, evaluated on the iter args, holds."""
 
@@ -144,7 +144,7 @@ class WhileStmt(Stmt):
         _tuples(self, "iter_args", "return_vars")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BreakStmt(Stmt):
     """break"""
 
@@ -152,7 +152,7 @@ class BreakStmt(Stmt):
     leading_comments: tuple[str, ...] = _comments()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ContinueStmt(Stmt):
     """continue"""
 
@@ -160,7 +160,7 @@ class ContinueStmt(Stmt):
     leading_comments: tuple[str, ...] = _comments()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class InlineStmt(Stmt):
     """Text in another language, kept as it is."""
 
@@ -180,7 +180,7 @@ class ScopeStmt(Stmt):
     attrs: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class InCoreScopeStmt(ScopeStmt):
     """A device region, outlined to a kernel."""
 
@@ -193,7 +193,7 @@ class InCoreScopeStmt(ScopeStmt):
     leading_comments: tuple[str, ...] = _comments()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ClusterScopeStmt(ScopeStmt):
     """A region whose inner scopes become members of one group."""
 
@@ -205,7 +205,7 @@ class ClusterScopeStmt(ScopeStmt):
     leading_comments: tuple[str, ...] = _comments()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HierarchyScopeStmt(ScopeStmt):
     """A region that runs at another level of the machine."""
 
@@ -219,7 +219,7 @@ class HierarchyScopeStmt(ScopeStmt):
     leading_comments: tuple[str, ...] = _comments()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SpmdScopeStmt(ScopeStmt):
     """A launch of `core_num` blocks."""
 
@@ -237,7 +237,7 @@ class SpmdScopeStmt(ScopeStmt):
             object.__setattr__(self, "core_num", index(self.core_num, self.span))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SplitAivScopeStmt(ScopeStmt):
     """A region run by each of the two vector lanes."""
 
@@ -251,7 +251,7 @@ class SplitAivScopeStmt(ScopeStmt):
     leading_comments: tuple[str, ...] = _comments()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RuntimeScopeStmt(ScopeStmt):
     """A scope of task lifetimes; `manual` means only explicit dependencies count."""
 
@@ -264,7 +264,7 @@ class RuntimeScopeStmt(ScopeStmt):
     leading_comments: tuple[str, ...] = _comments()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CommDomainScopeStmt(ScopeStmt):
     """A region in which devices share window buffers."""
 
