@@ -39,7 +39,7 @@ def per_function(check: Callable[[Function], Iterable[Diagnostic]]) -> Rule:
 
 
 def ssa_form(func: Function) -> Iterator[Diagnostic]:
-    """Every variable has one definition, and loops and ifs hand on as many values as they take."""
+    """One definition per variable, seen by all its uses; loops and ifs hand on as many values as they take."""
     seen: set[e.Var] = set(func.params)
     for stmt in walk_stmts(func.body):
         for var in defs_of(stmt):
@@ -52,6 +52,10 @@ def ssa_form(func: Function) -> Iterator[Diagnostic]:
             yield from _if_counts(stmt)
         elif isinstance(stmt, s.SeqStmts):
             yield from _yield_places(stmt)
+    for var, span in _unseen(func):
+        if var in seen:
+            text = f"variable '{var.name_hint}' is used where its definition is not seen"
+            yield error("SSAForm", text, span, 6)
 
 
 def _loop_counts(loop: s.ForStmt | s.WhileStmt) -> Iterator[Diagnostic]:
@@ -104,14 +108,13 @@ class _Uses:
 
     def __init__(self, known: set[e.Var]) -> None:
         self.known = known
-        self.found: list[Diagnostic] = []
+        self.found: list[tuple[e.Var, Span]] = []
         self.added: list[e.Var] = []
 
     def uses(self, expr: e.Expr, span: Span) -> None:
         for var in uses_of(expr):
             if var not in self.known and not isinstance(var, (e.MemRef, e.WindowBuffer)):
-                text = f"variable '{var.name_hint}' is used before it is defined"
-                self.found.append(error("UseAfterDef", text, span, 401))
+                self.found.append((var, span))
 
     def define(self, variables: Iterable[e.Var]) -> None:
         for var in variables:
@@ -160,8 +163,14 @@ class _Uses:
         self.known.difference_update(gone)
 
 
-def use_after_def(func: Function) -> list[Diagnostic]:
+def use_after_def(func: Function) -> Iterator[Diagnostic]:
     """Every variable is defined before it is read, in a scope that is still open."""
+    for var, span in _unseen(func):
+        yield error("UseAfterDef", f"variable '{var.name_hint}' is used before it is defined", span, 401)
+
+
+def _unseen(func: Function) -> list[tuple[e.Var, Span]]:
+    """Uses of variables that no definition before them in an open scope gives a value, with their places."""
     symbols = {v for t in (*(p.type for p in func.params), *func.return_types) for v in type_vars(t)}
     walker = _Uses(symbols | set(func.params))
     walker.body(func.body)

@@ -145,9 +145,10 @@ def allocated_memory_addr(func: Function) -> Iterator[Diagnostic]:
 
 
 def mixed_kernel_expanded(func: Function) -> Iterator[Diagnostic]:
-    """No kernel works on both cores."""
+    """No kernel works on both cores; what comes through a pipe is where its core reads, and the pipe is set up."""
     if not is_incore_type(func.func_type):
         return
+    yield from _pipes(func)
     first: dict[Side, e.Call] = {}
     for call, stmt in _calls(func):
         side = call_side(call)
@@ -159,6 +160,25 @@ def mixed_kernel_expanded(func: Function) -> Iterator[Diagnostic]:
     if func.func_type is FunctionType.InCore and Side.CUBE in first and Side.VECTOR in first:
         text = f"{first[Side.CUBE].op.name} and {first[Side.VECTOR].op.name} are in one kernel"
         yield error("MixedKernelExpanded", text, first[Side.VECTOR].span)
+
+
+_POPS = {"tile.tpop_from_aic": MemorySpace.Vec, "tile.tpop_from_aiv": MemorySpace.Mat}
+_PUSHES = frozenset({"tile.tpush_to_aiv", "tile.tpush_to_aic"})
+
+
+def _pipes(func: Function) -> Iterator[Diagnostic]:
+    names = {call.op.name for call, _ in _calls(func)}
+    for call, stmt in _calls(func):
+        name, type_ = call.op.name, call.type
+        if (name in _POPS or name in _PUSHES) and not any(n.endswith("_initialize_pipe") for n in names):
+            yield error("MixedKernelExpanded", f"{name} in a kernel that sets up no pipe", stmt.span)
+        if name in _POPS and isinstance(type_, TileType):
+            if type_.space is not _POPS[name]:
+                where = "no memory" if type_.space is None else type_.space.name
+                text = f"{name} gives a tile in {where}, it must be in {_POPS[name].name}"
+                yield error("MixedKernelExpanded", text, stmt.span)
+            if e.static_dims(type_.shape) is None:
+                yield error("MixedKernelExpanded", f"{name} gives a tile without constant extents", stmt.span)
 
 
 def aiv_split_valid(func: Function) -> Iterator[Diagnostic]:
