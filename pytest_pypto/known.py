@@ -28,7 +28,7 @@ PHASES = ("compile", "roundtrip", "oracle", "passes", "memory", "device", "test"
 
 KEYS = ("id", "platform", "phase", "reason", "issue")
 REQUIRED = ("id", "phase", "reason")
-_HEADER = re.compile(r"\s*\[\[\s*known\s*\]\]")
+HEADER = re.compile(r"\s*\[\[\s*known\s*\]\]")
 
 
 # ---------------------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ def read_known(file: Path, shown: str) -> tuple[Entry, ...]:
 
 def _lines(text: str, count: int) -> list[int]:
     """Line of each entry. When the tables are written in another way than `[[known]]`, all are on line 1."""
-    found = [number for number, line in enumerate(text.splitlines(), 1) if _HEADER.match(line)]
+    found = [number for number, line in enumerate(text.splitlines(), 1) if HEADER.match(line)]
     return found if len(found) == count else [1] * count
 
 
@@ -190,16 +190,23 @@ def activate(config: pytest.Config, settings: Settings) -> None:
     Raises:
         pytest.UsageError: the file is not as it should be.
     """
-    shown = settings["pypto_known"]
+    shown, mode = settings["pypto_known"], settings["pypto_known_update"]
     if not shown or config.getoption("runxfail", False):
+        if mode != "no":
+            raise pytest.UsageError("--pypto-known-update needs --pypto-known=FILE, and no --runxfail")
         return
     by_ini = settings.origin("pypto_known") == "ini"
     base = config.inipath.parent if by_ini and config.inipath is not None else config.invocation_params.dir
     try:
-        entries = read_known(base / shown, shown)
+        missing = mode == "all" and not (base / shown).exists()
+        entries = () if missing else read_known(base / shown, shown)
     except (ValueError, OSError) as exc:
         raise pytest.UsageError(f"{'ini key pypto_known' if by_ini else '--pypto-known'}: {exc}") from None
-    config.pluginmanager.register(KnownFailures(entries, settings.platforms), "pypto-known")
+    config.pluginmanager.register(KnownFailures(entries, settings.platforms, mode), "pypto-known")
+    if mode != "no" and not hasattr(config, "workerinput"):
+        from pytest_pypto.known_update import Update
+
+        config.pluginmanager.register(Update(base / shown, shown, entries, mode), "pypto-known-update")
 
 
 @dataclass(eq=False)
@@ -209,12 +216,16 @@ class KnownFailures:
     Attributes:
         entries: what is known.
         platforms: of this session; a test that is not parametrised runs on the first.
+        mode: how the file is updated after the run, see `--pypto-known-update`.
         idle: messages about entries that no test belongs to.
+        covered: for each entry (by `where`), the collected tests it is about; None when the run may not have all.
     """
 
     entries: tuple[Entry, ...]
     platforms: tuple[str, ...]
+    mode: str = "no"
     idle: list[str] = field(default_factory=list)
+    covered: dict[str, list[str] | None] = field(default_factory=dict)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -225,6 +236,9 @@ class KnownFailures:
             mine = [item for item in items if entry.names(item.nodeid)]
             if mine and entry.platform in self.platforms and not any(self._about(entry, item) for item in mine):
                 self.idle.append(f"{entry.where}: no variant of {entry.id!r} runs on {entry.platform}")
+            about = [item.nodeid for item in mine if self._about(entry, item)]
+            partial = "*" in _file(entry.id) or (asked and entry.id not in about)
+            self.covered[entry.where] = None if partial else about
             file = _file(entry.id)
             gone = "*" not in file and not (config.rootpath / file).is_file()
             if not mine and (gone or (file in collected and not asked)):
@@ -243,22 +257,35 @@ class KnownFailures:
         if report.when == "teardown" or hasattr(report, "wasxfail"):
             return
         entries = [entry for entry in self.entries if self._about(entry, item)]
-        if entries and report.failed and call.excinfo is not None:
-            _failed(report, entries, phase_of(item, call.excinfo.value))
-        elif entries and report.passed and report.when == "call":
-            report.outcome, report.longrepr = "failed", "\n".join(map(_passes_now, entries))
+        if report.failed and call.excinfo is not None:
+            phase = phase_of(item, call.excinfo.value)
+            if entries:
+                _failed(report, entries, phase)
+            self._event(report, item, phase, _reason(call.excinfo))
+        elif report.passed and report.when == "call":
+            self._event(report, item, "", "")
+            if entries and self.mode == "no":
+                report.outcome, report.longrepr = "failed", "\n".join(map(_passes_now, entries))
+
+    def _event(self, report: pytest.TestReport, item: pytest.Item, phase: str, reason: str) -> None:
+        """Tell the one that updates the file, perhaps in another process, what a test came to."""
+        if self.mode != "no":
+            variant = variant_of(item)
+            platform = variant.platform if variant is not None else ""
+            report.user_properties.append((EVENT, {"phase": phase, "platform": platform, "reason": reason}))
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A worker sends its messages."""
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
-            output["pypto_known"] = self.idle
+            output["pypto_known"], output["pypto_known_covered"] = self.idle, self.covered
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take a worker's messages; every worker has the same."""
-        sent = (getattr(node, "workeroutput", None) or {}).get("pypto_known", ())
-        self.idle += [message for message in sent if message not in self.idle]
+        output = getattr(node, "workeroutput", None) or {}
+        self.idle += [message for message in output.get("pypto_known", ()) if message not in self.idle]
+        self.covered.update(output.get("pypto_known_covered", {}))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Report entries without a test."""
@@ -270,6 +297,19 @@ class KnownFailures:
 
 def _file(nodeid: str) -> str:
     return nodeid.partition("::")[0]
+
+
+EVENT = "pypto.known"
+"""Property of a report: the phase a test failed in ("" when it passed), its platform, and why."""
+
+
+def _reason(caught: pytest.ExceptionInfo[BaseException]) -> str:
+    """One line about a failure."""
+    verdict = getattr(caught.value, "verdict", None)
+    if verdict is not None and verdict.failed_layers:
+        first = verdict.failed_layers[0]
+        return f"{first.layer}: {first.reason}"
+    return next(iter(str(caught.value).splitlines()), "") or caught.typename
 
 
 def _failed(report: pytest.TestReport, entries: Sequence[Entry], phase: str) -> None:

@@ -16,6 +16,8 @@ PLATFORMS = ("a2a3sim", "a5sim", "a2a3", "a5")
 
 KEEP = ("never", "fail", "all")
 
+KNOWN_UPDATE = ("no", "passing", "all")
+
 SANITIZERS = (
     *("uninitialised", "out_of_bounds", "overlap", "race", "deadlock", "leftover", "wrong_lane", "outside_valid"),
     *("input_modified", "never_written", "dead_store", "order"),
@@ -184,6 +186,14 @@ OPTIONS: tuple[Option, ...] = (
         "TOML file of known failures ([[known]] tables with id, platform, phase, reason, issue). A listed test must "
         "fail in that phase; one that passes is reported with the line to delete.",
         str.strip,
+    ),
+    Option(
+        "pypto_known_update",
+        "no",
+        "|".join(KNOWN_UPDATE),
+        "Rewrite that file after the run: `passing` deletes or narrows entries whose tests pass now, `all` also adds "
+        "what fails (and makes the file). Entries of tests that did not run stay.",
+        _choice("way to update known failures", KNOWN_UPDATE),
     ),
 )
 

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_pypto.options import Settings
 
-LEFT_OUT = ("--pypto-platform=", "--pypto-known=")
+LEFT_OUT = ("--pypto-platform=", "--pypto-known=", "--pypto-known-update=")
 """Flags that are not repeated: one platform is chosen, and a known failure is to be seen."""
 
 

@@ -25,6 +25,7 @@ GOOD = [
     ("pypto_sanitize", "race", "frozenset({'race'})"),
     ("pypto_order", "random:7", "{'order': 'random', 'seed': 7}"),
     ("pypto_known", "known.toml", "'known.toml'"),
+    ("pypto_known_update", "no", "'no'"),
 ]
 
 

@@ -205,7 +205,7 @@ ARGUMENTS = [
     ),
     (
         "pypto_check(Program, inputs, reference)",
-        "pypto: pypto_check: *; got the program 'VectorAdd', which is not compiled; compile it first: pypto_compile(program)",
+        "pypto: pypto_check: *; got the program 'VectorAdd', which is not compiled; compile it first: *",
     ),
     ("pypto_check(compiled, inputs, None)", "pypto: pypto_check: the third argument is a golden: *; got None"),
     ("pypto_check(compiled, None, reference)", "pypto: pypto_check: the second argument is *; got None"),
