@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from pytest_pypto.pypto.device import FindingKind
+from pytest_pypto.pypto.device import DeviceError, FindingKind
 from pytest_pypto.pypto.device.machine.dtypes import NUMPY
 from pytest_pypto.pypto.device.machine.tiles import Tile
 from pytest_pypto.pypto.device.text.types import TileT, parse_type
@@ -257,3 +257,32 @@ def test_block_scaled_product(form: str, tmp_path: Path) -> None:
     product_ = left.astype(np.float64) @ right
     wanted = {"": product_, ".acc": 2 * product_, ".bias": product_ + z}[form]
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("ins", "outs", "words"),
+    [
+        (["ps", "pa"], ["ps"], None),
+        (["pa"], ["ps"], None),
+        (["pt", "pb"], ["pt"], None),
+        (["pb"], ["ps"], "the scale belongs to the left factor, %pb lies in right"),
+        (["pa"], ["pt"], "the scale belongs to the right factor, %pa lies in left"),
+        (["pa"], ["pb"], "binds a scale tile, %pb lies in right"),
+        (["pt", "pa"], ["ps"], "%pt and %ps must be the same scale tile"),
+    ],
+)
+def test_scales_are_bound_to_their_factor(ins: list[str], outs: list[str], words: str | None, tmp_path: Path) -> None:
+    shapes = {"a": (16, 128), "s": (16, 4), "b": (128, 32), "t": (4, 32)}
+    types = {"a": "f8e4m3fn", "s": "f8e8m0", "b": "f8e4m3fn", "t": "f8e8m0"}
+    places = {"a": "left", "b": "right", "s": "scaling", "t": "scaling"}
+    scales = {"s": ("row_major", "row_major", 32), "t": ("col_major", "col_major", 32)}
+    k = Kernel("k", [("o", "f32", (16, 32))], kind="cube")
+    for x, shape in shapes.items():
+        k.tile(f"p{x}", *shape, 0, dtype=types[x], space=places[x], layout=scales.get(x))
+    k.op("tget_scale_addr", ins, outs)
+    folder, out = single(tmp_path, k, ["o"], arch="a5"), np.zeros((16, 32), np.float32)
+    if words is None:
+        run(folder, out)
+        return
+    with pytest.raises(DeviceError, match=words):
+        run(folder, out)

@@ -14,7 +14,7 @@ import pytest
 from pytest_pypto.pypto.device import DeviceError, FindingKind
 from pytest_pypto.pypto.device.machine.dtypes import NUMPY
 
-from .faults import only
+from .faults import line_of, only
 from .texts import Kernel, dirs, host, kinds, module, plain, run, single, typ, write
 
 F = np.float32
@@ -286,12 +286,80 @@ def test_operations_without_effect_on_values(tmp_path: Path) -> None:
         f"pto.cmo.cacheinvalid %{part} single_cache_line : {kind}",
         "pto.sync.set <PIPE_V>, 3",
         "pto.sync.wait <PIPE_M>, 3 {ffts_mode = 2 : i32}",
+        "pto.set_flag <PIPE_MTE2>, <PIPE_V>, 3",
+        "pto.wait_flag <PIPE_MTE2>, <PIPE_V>, 3",
     ):
         k.line(line)
     k.store("t", "o", (0, 0), (16, 32))
     a, out = np.ones((16, 32), F), np.zeros((16, 32), F)
     assert run(single(tmp_path, k, ["o"]), a, out).findings == ()
     np.testing.assert_array_equal(out, a)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("pto.barrier <PIPE_W>", "unknown queue 'PIPE_W'; known are PIPE_MTE1"),
+        ("pto.barrier <V>", "unknown queue 'V'"),
+        ("pto.barrier", "expected '<'"),
+        ("pto.set_flag <PIPE_V>, 3", "expected '<', found '3'"),
+        ("pto.wait_flag <PIPE_V>, <PIPE_M>", "expected ','"),
+        ("pto.set_flag <PIPE_V>, <PIPE_M>, 16", "flag 16 is out of range; there are 16, numbered from 0"),
+        ("pto.set_flag <PIPE_V>, <PIPE_M>, -1", "flag -1 is out of range"),
+        ("pto.sync.set <PIPE_V>, %q", "%q is used here but not defined"),
+        ("pto.sync.set <PIPE_V>, 3 {ffts_mode = yes}", "attribute 'ffts_mode' must be a whole number"),
+        ("pto.set_ffts %t : !pto.ptr<i64>", "%t must be a pointer"),
+        ("pto.set_ffts %a : !pto.ptr<i64>", "%a is used as !pto.ptr<i64>, but has type !pto.ptr<f32>"),
+        ("pto.cmo.cacheinvalid %t single_cache_line : !pto.partition_tensor_view<1x1xf32>", "%t must be a window"),
+        ("pto.cmo.cacheinvalid", "expected 'single_cache_line'"),
+        ("pto.fence.barrier_all", "expected the value of an attribute"),
+    ],
+)
+def test_synchronisation_is_read(line: str, words: str, tmp_path: Path) -> None:
+    k = Kernel("k", [("a", "f32", (16, 32)), ("o", "f32", (16, 32))])
+    k.tile("t", 16, 32, 0)
+    k.load("a", "t", (0, 0), (16, 32))
+    k.line(line)
+    k.store("t", "o", (0, 0), (16, 32))
+    with pytest.raises(DeviceError) as caught:
+        plain(single(tmp_path, k, ["o"]), np.ones((16, 32), F), np.zeros((16, 32), F))
+    assert words in str(caught.value)
+    assert caught.value.line is not None
+
+
+def flags(before: int, after: int) -> Kernel:
+    """Set a flag some times, await it some times."""
+    k = Kernel("k", [("a", "f32", (16, 32)), ("o", "f32", (16, 32))])
+    k.tile("t", 16, 32, 0)
+    k.load("a", "t", (0, 0), (16, 32))
+    for _ in range(before):
+        k.line("pto.set_flag <PIPE_MTE2>, <PIPE_MTE3>, 2")
+    for _ in range(after):
+        k.line("pto.wait_flag <PIPE_MTE2>, <PIPE_MTE3>, 2")
+    k.store("t", "o", (0, 0), (16, 32))
+    return k
+
+
+def test_flags_that_match(tmp_path: Path) -> None:
+    assert run(single(tmp_path, flags(2, 2), ["o"]), np.ones((16, 32), F), np.zeros((16, 32), F)).findings == ()
+
+
+def test_flag_that_nobody_sets(tmp_path: Path) -> None:
+    folder, args = single(tmp_path, flags(1, 2), ["o"]), (np.ones((16, 32), F), np.zeros((16, 32), F))
+    found = only(run(folder, *args), FindingKind.DEADLOCK)
+    assert "flag 2 from PIPE_MTE2 to PIPE_MTE3 is set 1 time(s) and awaited 2 time(s)" in found.message
+    assert found.site.line == line_of(tmp_path, "wait_flag", 1)
+    with pytest.raises(DeviceError, match="the queue that waits for it never goes on"):
+        plain(folder, *args)
+
+
+def test_flag_that_nobody_awaits(tmp_path: Path) -> None:
+    folder, args = single(tmp_path, flags(1, 0), ["o"]), (np.ones((16, 32), F), np.zeros((16, 32), F))
+    result = run(folder, *args)
+    (found,) = result.findings
+    assert (found.kind, found.severity) == (FindingKind.LEFTOVER, "advice")
+    assert found.site.line == line_of(tmp_path, "set_flag")
+    assert plain(folder, *args).findings == ()
 
 
 def test_rotating_buffers_without_addresses(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .findings import DeviceError, Finding, FindingKind, StopRun
+from .findings import ERROR, DeviceError, Finding, FindingKind, StopRun
 from .platforms import Platform
 from .settings import DeviceSettings
 
@@ -54,7 +54,7 @@ class RunContext:
             DeviceError: such a fault.
         """
         if not self.wants(finding.kind):
-            if finding.kind in _FATAL:
+            if finding.kind in _FATAL and finding.severity == ERROR:
                 site = finding.site
                 raise DeviceError(str(finding.message), file=site.pto or None, line=site.line or None)
             return

@@ -9,7 +9,7 @@ from ..findings import DeviceError
 from ..machine.ops import TILE_OPS
 from ..text.nodes import Op
 from ..text.types import ArrayT, PtoType, ScalarT
-from . import globalops, handles, pipeops, scalars, tileops
+from . import flags, globalops, handles, pipeops, scalars, tileops
 from .values import ArrayValue, Scalar
 
 if TYPE_CHECKING:
@@ -294,11 +294,8 @@ HANDLERS: dict[str, Handler] = {
     "pto.declare_local_array": _array,
     "pto.local_array_set": _array_set,
     "pto.local_array_get": _array_get,
-    **dict.fromkeys(
-        ["pto.barrier", "pto.fence.barrier_all", "pto.cmo.cacheinvalid", "pto.sync.set", "pto.sync.wait"], _nothing
-    ),
-    "pto.tget_scale_addr": _nothing,
-    **dict.fromkeys(["pto.set_ffts", "pto.set_flag", "pto.wait_flag"], _nothing),
+    "pto.tget_scale_addr": tileops.scale_address,
+    **flags.HANDLERS,
     **handles.HANDLERS,
     **globalops.HANDLERS,
     **pipeops.HANDLERS,

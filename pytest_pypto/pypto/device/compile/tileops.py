@@ -324,3 +324,26 @@ def set_value(k: Builder, op: Op) -> None:
     flat, value = k.whole(op, op.ins[0]), k.scalar(op, op.ins[1])
     access, source, cells = _element(k, op, tile)
     k.emit.line(f"{k.emit.bind('set', access.set)}(ag, {cells}, {source}, {flat.code}, {value.code})")
+
+
+def scale_address(k: Builder, op: Op) -> None:
+    """`pto.tget_scale_addr ins(%scale, %data) outs(%scale)`: says which factor a scale tile belongs to.
+
+    The scale keeps its bytes, so nothing is executed; the two must belong to the same side of the product.
+    """
+    scale, *given = [k.tile(op, n, t) for n, t in zip((*op.outs, *op.ins), (*op.out_types, *op.types), strict=True)]
+    if scale.type.loc != "scaling":
+        k.fail(op, f"binds a scale tile, %{op.outs[0]} lies in {scale.type.loc}")
+    for name, tile in zip(op.ins, given, strict=True):
+        side = scale.type.space.removeprefix("scaling_")
+        same = tile.type.loc == "scaling"
+        if same and (tile.type.space != scale.type.space or not _same_place(tile, scale)):
+            k.fail(op, f"%{name} and %{op.outs[0]} must be the same scale tile")
+        if not same and tile.type.loc not in (side, "mat"):
+            k.fail(op, f"the scale belongs to the {side} factor, %{name} lies in {tile.type.loc}")
+    k.site(op, "scalar")
+
+
+def _same_place(a: TileValue, b: TileValue) -> bool:
+    """True when two handles start at one address, or are the same run-time handle."""
+    return a.code == b.code if a.tile is None or b.tile is None else a.tile.addr == b.tile.addr

@@ -30,6 +30,7 @@ class Agent:
         "clock",
         "counts",
         "extra",
+        "flags",
         "index",
         "kept",
         "kernel",
@@ -65,6 +66,7 @@ class Agent:
         self.kept: dict[Any, Any] = {}
         self.while_limit = run.settings.while_limit
         self.rounds = 0
+        self.flags: dict[Any, Any] = {}
 
     # ---- waiting
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..compile.flags import flag_findings
 from ..findings import Finding, FindingKind, Site
 from ..machine.gm import GmArg
 from .agents import Agent, Barrier
@@ -166,6 +167,9 @@ class TaskRun:
     # ---- at the end
 
     def _ends(self) -> None:
+        for a in self.agents:
+            for found in flag_findings(a) if a.flags else ():
+                self.run.report(found)
         for ring in self.rings:
             self._leftovers(ring)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from .cursor import Cursor
 from .forms_scalar import results
 from .forms_tile import operands
+from .known import MOST_EVENTS, QUEUES
 from .nodes import Op
 
 
@@ -92,9 +93,74 @@ def syncall(c: Cursor, op: Op) -> None:
         op.attrs[key] = c.attr()
 
 
-def nothing(c: Cursor, op: Op) -> None:
-    """Barriers, fences, flags and cache commands: no effect on values; the operands are skipped."""
-    line, depth = op.line, 0
-    while c.here.line == line and c.here.kind != "end" and not c.at("loc") and (depth or not c.at("}")):
-        depth += c.at("{") - c.at("}")
-        c.take()
+def barrier(c: Cursor, op: Op) -> None:
+    """`pto.barrier <PIPE_V>`"""
+    results(c, op, 0, 0)
+    op.attrs["pipe"] = _queue(c)
+
+
+def flag(c: Cursor, op: Op) -> None:
+    """`pto.set_flag <PIPE_MTE2>, <PIPE_V>, 3`: from which queue to which, and the number of the flag."""
+    results(c, op, 0, 0)
+    op.attrs["from"] = _queue(c)
+    c.expect(",")
+    op.attrs["to"] = _queue(c)
+    c.expect(",")
+    op.attrs["event"] = _event(c)
+
+
+def sync_event(c: Cursor, op: Op) -> None:
+    """`pto.sync.set <PIPE_V>, 3 [{ffts_mode = 2 : i32}]`; the number may be a value."""
+    results(c, op, 0, 0)
+    op.attrs["pipe"] = _queue(c)
+    c.expect(",")
+    if c.here.kind == "value":
+        op.ins = [c.value()]
+    else:
+        op.attrs["event"] = _event(c)
+    op.attrs |= c.attrs()
+
+
+def set_ffts(c: Cursor, op: Op) -> None:
+    """`pto.set_ffts %p : !pto.ptr<i64>`"""
+    results(c, op, 0, 0)
+    op.ins = [c.value()]
+    c.expect(":")
+    op.types = [c.type()]
+
+
+def fence(c: Cursor, op: Op) -> None:
+    """`pto.fence.barrier_all #pto.fence_scope<gm>`"""
+    results(c, op, 0, 0)
+    op.attrs["scope"] = c.attr()
+
+
+def cache(c: Cursor, op: Op) -> None:
+    """`pto.cmo.cacheinvalid all #pto.address_space<gm>` or `... %w single_cache_line : PTV`"""
+    results(c, op, 0, 0)
+    if c.accept("all"):
+        op.attrs["space"] = c.attr()
+        return
+    op.ins = [c.value()]
+    c.expect("single_cache_line")
+    c.expect(":")
+    op.types = [c.type()]
+
+
+def _queue(c: Cursor) -> str:
+    """`<PIPE_V>`"""
+    c.expect("<")
+    token = c.here
+    name = c.kind("ident", "a queue (PIPE_...)")
+    if name.removeprefix("PIPE_") not in QUEUES or name in QUEUES:
+        c.fail(f"unknown queue {name!r}; known are {', '.join(f'PIPE_{q}' for q in QUEUES)}", token)
+    c.expect(">")
+    return name
+
+
+def _event(c: Cursor) -> int:
+    token = c.here
+    number = c.integer()
+    if not 0 <= number < MOST_EVENTS:
+        c.fail(f"flag {number} is out of range; there are {MOST_EVENTS}, numbered from 0", token)
+    return number

@@ -43,7 +43,12 @@ def build_forms() -> dict[str, Form]:
         sync.pop: "tpop_from_aic tpop_from_aiv",
         sync.free: "tfree_from_aic tfree_from_aiv",
         sync.syncall: "syncall",
-        sync.nothing: "barrier fence.barrier_all cmo.cacheinvalid sync.set sync.wait set_flag wait_flag set_ffts",
+        sync.barrier: "barrier",
+        sync.fence: "fence.barrier_all",
+        sync.cache: "cmo.cacheinvalid",
+        sync.sync_event: "sync.set sync.wait",
+        sync.flag: "set_flag wait_flag",
+        sync.set_ffts: "set_ffts",
         tile.ttri: "ttri",
     }
     for form, names in named.items():

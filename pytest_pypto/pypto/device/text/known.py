@@ -73,6 +73,10 @@ INS_OUTS: Mapping[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
 }
 """Operand counts (ins, outs) of `pto.<name> ins(...) outs(...)`."""
 
+QUEUES = ("MTE1", "MTE2", "MTE3", "M", "V", "S", "FIX", "ALL")
+"""Queues of a core, written `<PIPE_V>`."""
+MOST_EVENTS = 16
+
 OTHER = _words(
     "arith.constant arith.cmpi arith.cmpf arith.select arith.negf builtin.unrealized_conversion_cast scf.for scf.if "
     "scf.while pto.make_tensor_view pto.partition_view pto.alloc_tile pto.alloc_multi_tile pto.multi_tile_get "
