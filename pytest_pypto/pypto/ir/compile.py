@@ -12,20 +12,17 @@ class _Compile:
     __name__ = "compile"
     __qualname__ = "compile"
 
-    def __call__(self, *args: Any, **options: Any) -> Any:
-        """Compile a program; see `pypto.runtime.compile.compile_program`. Options may be given by place, too."""
+    def __call__(self, program: Any, **options: Any) -> Any:
+        """Compile a program; see `pypto.runtime.compile.compile_program`."""
         from ..runtime.compile import compile_program
 
-        bound = self.__signature__.bind(*args, **options).arguments
-        return compile_program(bound.pop("program"), **bound)
+        return compile_program(program, **options)
 
     @property
     def __signature__(self) -> inspect.Signature:
         from ..runtime.compile import compile_program
 
-        own = inspect.signature(compile_program)
-        by_place = [p.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD) for p in own.parameters.values()]
-        return own.replace(parameters=by_place)
+        return inspect.signature(compile_program)
 
     def __repr__(self) -> str:
         return "<function pypto.ir.compile>"

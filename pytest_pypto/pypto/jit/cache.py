@@ -19,7 +19,7 @@ from ..ir.program import Program
 from .binding import Bound, bind
 from .keys import Key, disk_key, memory_key
 from .specializer import Specialization, Specializer, parameters
-from .store import Store, artifact_files, forget_host_programs, install
+from .store import Store, artifact_files, install
 
 if TYPE_CHECKING:
     from .decorator import JITFunction
@@ -175,22 +175,21 @@ def _users_words(made: Specialization) -> Iterator[None]:
 def _compile(program: Program, options: Mapping[str, Any]) -> Any:
     from ..runtime.compile import compile_program
 
-    if options.get("output_dir") is not None:
-        forget_host_programs(Path(options["output_dir"]))
     return compile_program(program, skip_ptoas=True, **options)
 
 
 def _installed(files: Mapping[str, bytes], program: Program, options: Mapping[str, Any]) -> Any:
     """An artifact from the disk cache, in a directory of its own, as `ir.compile` would have made it."""
     from ..backend import set_backend_type
-    from ..runtime.compile import _handle, _make_directory
+    from ..runtime.build_directory import make_directory
+    from ..runtime.compile import handle
     from ..runtime.platforms import parse_platform
 
     arch = parse_platform(options["platform"])[0]
     set_backend_type(arch)
-    directory = _make_directory(program, options.get("output_dir"))
+    directory = make_directory(program, options.get("output_dir"))
     install(files, directory)
-    return _handle(program, directory, arch, options["platform"])
+    return handle(program, directory, arch, options["platform"])
 
 
 def _complete(entry: _Entry, program: Program, options: Mapping[str, Any]) -> None:

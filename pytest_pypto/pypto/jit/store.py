@@ -29,7 +29,6 @@ INDEX_NAME = "entry.json"
 FORMAT = 1
 MAX_BYTES = 256 << 20
 _ABANDONED_SECONDS = 3600
-LOCK_NAME = ".compile.lock"
 _OF_ONE_RUN = ("debug/", "dfx_outputs/", "passes_dump/", "report/pipeline_profile.")
 """Files that belong to one build or one run of an artifact, not to what was compiled."""
 _log = logging.getLogger("pypto.jit")
@@ -129,6 +128,8 @@ def _checked(folder: Path, key: str) -> Files:
 
 def artifact_files(folder: Path, everything: bool = False) -> Files:
     """The files of an artifact that belong to what was compiled, or all of them."""
+    from ..runtime.build_directory import LOCK_NAME
+
     found = _paths(folder, LOCK_NAME)
     return {n: p.read_bytes() for n, p in found.items() if everything or not n.startswith(_OF_ONE_RUN)}
 
@@ -154,21 +155,14 @@ def _paths(folder: Path, without: str) -> dict[str, Path]:
 
 def install(files: Files, target: Path) -> None:
     """Write the files of an artifact into a directory, in the place of an earlier build; metadata come last."""
-    from ..runtime.compile import _forget_earlier_build
+    from ..runtime.build_directory import exclusive, forget_earlier_build
 
     target.mkdir(parents=True, exist_ok=True)
-    with FileLock(target / LOCK_NAME):
-        _forget_earlier_build(target)
-        forget_host_programs(target)
+    with exclusive(target):
+        forget_earlier_build(target)
         metas = {n: d for n, d in files.items() if PurePosixPath(n).name == META_NAME}
         _write(target, {n: d for n, d in files.items() if n not in metas})
         _write(target, metas)
-
-
-def forget_host_programs(folder: Path) -> None:
-    """Remove the host programs of an earlier build: an artifact has one, and another kernel's has another name."""
-    for old in folder.glob("orchestration/*.py"):
-        old.unlink()
 
 
 def _write(folder: Path, files: Files) -> None:

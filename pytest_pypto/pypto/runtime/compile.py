@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from filelock import FileLock
-
 from ..backend import BackendType, set_backend_type
 from ..codegen import CodegenOptions, PartialCodegenError, artifact_files
 from ..codegen.artifact import write_files
-from ..codegen.metadata import CONFIG_NAME, META_NAME
+from ..codegen.metadata import META_NAME
 from ..codegen.options import source_locations_wanted
 from ..codegen.refusals import refuse_distributed
 from ..ir.program import Program
@@ -33,13 +28,12 @@ from ..passes.dumps import PassDumpLevel
 from ..passes.instruments import PassInstrument
 from ..passes.manager import OptimizationStrategy, PassManager
 from ..passes.profiling import CompileProfiler, get_active_profiler, profile_stage
+from .build_directory import exclusive, forget_earlier_build, make_directory
 from .compiled import CompiledProgram
 from .distributed import DistributedConfig
 from .platforms import ExecutionMode, parse_platform, platform_name
 
 _log = logging.getLogger("pypto.compile")
-_DUMP = re.compile(r"(00_frontend|\d\d+_after_.+)\.(py|log)")
-_MARKERS = (META_NAME, CONFIG_NAME, "distributed_meta.json", "orchestration/host_orch.py")
 _told: set[str] = set()
 
 
@@ -161,18 +155,18 @@ def _compiled(asked: _Request) -> CompiledProgram:
     level = PassDumpLevel.of(asked.dump_passes)
     arch, target = asked.target()
     set_backend_type(arch)
-    directory = _make_directory(asked.program, asked.output_dir)
+    directory = make_directory(asked.program, asked.output_dir)
     context = asked.context()
     (directory / "report").mkdir(exist_ok=True)
     if not asked.skip_ptoas:
         _tell_once("no assembler", _NO_PTOAS)
     refuse_distributed(asked.program)
-    with _exclusive(directory), _profiler(asked.profiling, directory):
-        _forget_earlier_build(directory)
+    with exclusive(directory), _profiler(asked.profiling, directory):
+        forget_earlier_build(directory)
         analyze = asked.analyze_auto_scopes_for_deps
         lowered = _run_passes(asked.program, context, directory, level, asked.strategy, analyze)
         _generate(lowered, asked.program, directory, target, asked.codegen(context))
-        return _handle(asked.program, directory, arch, target)
+        return handle(asked.program, directory, arch, target)
 
 
 _NO_PTOAS = (
@@ -258,32 +252,6 @@ def _context(
     )
 
 
-def _make_directory(program: Program, output_dir: str | os.PathLike[str] | None) -> Path:
-    """The artifact directory, made. A default name that is taken gets `_1`, `_2`, ..."""
-    if output_dir is not None:
-        directory = Path(os.fspath(output_dir)).resolve()
-        directory.mkdir(parents=True, exist_ok=True)
-        return directory
-    base = Path(os.environ.get("PYPTO_PROG_BUILD_DIR") or "build_output").resolve()
-    base.mkdir(parents=True, exist_ok=True)
-    stem = f"{program.name or 'program'}_{time.strftime('%Y%m%d_%H%M%S')}"
-    for number in range(10_000):
-        directory = base / (stem if number == 0 else f"{stem}_{number}")
-        try:
-            directory.mkdir()
-        except FileExistsError:
-            continue
-        return directory
-    raise RuntimeError(f"{base} holds too many directories named {stem}_*; remove old builds or pass output_dir=")
-
-
-@contextmanager
-def _exclusive(directory: Path) -> Iterator[None]:
-    """One compile at a time per directory, across processes."""
-    with FileLock(directory / ".compile.lock"):
-        yield
-
-
 @contextmanager
 def _profiler(wanted: bool, directory: Path) -> Iterator[None]:
     """Collect stage times and write them, unless an outer profiler owns them."""
@@ -295,20 +263,6 @@ def _profiler(wanted: bool, directory: Path) -> Iterator[None]:
             yield
         finally:
             profiler.write_report(directory / "report")
-
-
-def _forget_earlier_build(directory: Path) -> None:
-    """Remove what would make an earlier build of this directory look like this one: markers and pass dumps."""
-    for marker in _MARKERS:
-        (directory / marker).unlink(missing_ok=True)
-    dumps = directory / "passes_dump"
-    for path in dumps.glob("*") if dumps.is_dir() else ():
-        if _DUMP.fullmatch(path.name):
-            path.unlink()
-    for meta in directory.glob(f"next_levels/*/{META_NAME}"):
-        meta.unlink()
-    if dumps.is_dir() and not any(dumps.iterdir()):
-        shutil.rmtree(dumps)
 
 
 def _run_passes(
@@ -352,7 +306,8 @@ def _generate(lowered: Program, source: Program, directory: Path, target: str, o
         write_files(directory, metas)
 
 
-def _handle(program: Program, directory: Path, arch: BackendType, target: str) -> CompiledProgram:
+def handle(program: Program, directory: Path, arch: BackendType, target: str) -> CompiledProgram:
+    """The handle of an artifact that is complete but for its `debug/run.py`, which is written."""
     from .debug.run_script_writer import write_run_script
 
     compiled = CompiledProgram(program, directory, backend_type=arch, platform=target)
