@@ -172,7 +172,7 @@ class _RealLoader(SourceFileLoader):
         sys.modules[alias_of(module.__name__)] = module
         try:
             super().exec_module(module)
-        except BaseException:
+        except BaseException:  # passed on; a module that was not loaded to its end must not be found
             sys.modules.pop(alias_of(module.__name__), None)
             raise
 

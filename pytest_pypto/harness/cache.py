@@ -180,6 +180,7 @@ def _write(path: Path, golden: Golden) -> None:
     import torch
 
     torch.save({"expected": dict(golden.expected), "returned": golden.returned, "name": golden.name}, path)
+    path.with_suffix(".sum").write_text(digest([path.read_bytes()]), encoding="utf-8")
 
 
 def _read(path: Path) -> Golden | None:
@@ -187,7 +188,9 @@ def _read(path: Path) -> Golden | None:
     import torch
 
     try:
+        if path.with_suffix(".sum").read_text(encoding="utf-8") != digest([path.read_bytes()]):
+            return None
         data = torch.load(path, weights_only=True)
         return Golden(data["expected"], data["returned"], data["name"], cached=True)
-    except Exception:
+    except Exception:  # on damaged bytes torch raises anything, from IndexError to AttributeError
         return None

@@ -101,7 +101,7 @@ def device(case: Case, facts: Accumulation) -> LayerResult:
         run, findings = run_device(case)
     except (CannotRun, CaseError):
         raise
-    except Exception as exc:
+    except Exception as exc:  # whatever a dispatch on any PyPTO raises is the result of this layer
         found = findings_of(exc)
         reason = f"the dispatch failed: {type(exc).__name__}: {exc}"
         return LayerResult("device", "failed", reason, case.platform, findings=found)

@@ -50,7 +50,7 @@ def _one_roundtrip(stage: Stage, same_text: bool) -> Finding | None:
     text = ir.python_print(stage.program)
     try:
         again, reprinted = _parsed(text)
-    except Exception as exc:
+    except Exception as exc:  # whatever the loader of any PyPTO raises is the finding
         return Finding("not loadable", f"{type(exc).__name__}: {exc}", stage.name)
     if not ir.structural_equal(stage.program, again):
         return Finding("not equal", _difference(stage.program, again), stage.name)
@@ -77,7 +77,7 @@ def _difference(a: Any, b: Any) -> str:
 
     try:
         ir.assert_structural_equal(a, b)
-    except Exception as exc:
+    except (ValueError, AssertionError) as exc:
         return str(exc)
     return "the loaded program differs from the printed one"
 
@@ -118,7 +118,7 @@ def attempt(case: Case, stage: Stage, judge: Judge, known: dict[str, Attempt]) -
     """Generate, run and compare one stage; a text that ran before is not run again."""
     try:
         script = script_of(stage.program)
-    except Exception as exc:
+    except Exception as exc:  # whatever the generator of any PyPTO raises is the result of this stage
         text = f"{type(exc).__name__}: {exc}"
         unsupported = isinstance(exc, ValueError) and "nsupported op" in text
         return Attempt(stage, unsupported=text) if unsupported else Attempt(stage, error=f"no code: {text}")
@@ -132,7 +132,7 @@ def attempt(case: Case, stage: Stage, judge: Judge, known: dict[str, Attempt]) -
 def _run(case: Case, stage: Stage, script: Script, judge: Judge) -> Attempt:
     try:
         run = script.run(case.inputs)
-    except Exception as exc:
+    except Exception as exc:  # generated code may raise anything; it is the result of this stage
         return Attempt(stage, script=script, error=f"{type(exc).__name__}: {exc}{_place(exc, script)}")
     return Attempt(stage, judge(run), run, script)
 

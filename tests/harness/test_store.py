@@ -183,14 +183,19 @@ def test_slow_goldens_are_kept_and_fast_ones_are_not(tmp_path: Path) -> None:
         assert list(found.expected) == ["o"]
 
 
-def test_a_damaged_golden_is_made_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [None, 0.0, 0.3, 0.6, 0.999])
+def test_a_damaged_golden_is_made_again(tmp_path: Path, place: float | None) -> None:
     cache = GoldenCache(Store(tmp_path), slow=0.0)
 
     def golden(t):
         t["o"] += 1
 
     cache.golden(golden, inputs())
-    next(tmp_path.rglob("golden.pt")).write_bytes(b"junk")
+    file = next(tmp_path.rglob("golden.pt"))
+    damaged = bytearray(file.read_bytes())
+    if place is not None:
+        damaged[int(place * len(damaged))] ^= 4
+    file.write_bytes(b"junk" if place is None else damaged)
     assert not cache.golden(golden, inputs()).cached
     assert cache.golden(golden, inputs()).cached
 
