@@ -14,6 +14,8 @@ _NEXT = (
     "distributed programs (several chips) are outside the embedded compiler; "
     "compile the chip-level part on its own, or use an installed PyPTO with its runtime"
 )
+_MAX_NAME = 180
+"""Characters of a function name: with what the passes add it stays below the 255 bytes of a file name."""
 _PREFIXES = ("pld.", "builtin.tensor.", "prefetch.")
 
 
@@ -27,6 +29,26 @@ def refuse_distributed(program: Program) -> None:
         construct = _construct(func)
         if construct is not None:
             raise CodegenError(f"function '{func.name}' uses {construct}: {_NEXT}", func.span)
+
+
+def refuse_names(program: Program) -> None:
+    """Check that the functions can give their names to files, to symbols of `.pto` text and to C++ functions.
+
+    Raises:
+        CodegenError: quotes the name, at the function.
+    """
+    for func in program.functions.values():
+        why = ""
+        if not func.name.isascii():
+            why = f"has {next(c for c in func.name if not c.isascii())!r}"
+        elif len(func.name) > _MAX_NAME:
+            why = f"has {len(func.name)} characters"
+        if why:
+            raise CodegenError(
+                f"function name '{func.name[:_MAX_NAME]}' {why}: it names files and symbols, so use ASCII letters, "
+                f"digits and '_', at most {_MAX_NAME}",
+                func.span,
+            )
 
 
 def _construct(func: Function) -> str | None:

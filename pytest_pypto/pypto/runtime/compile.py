@@ -14,7 +14,7 @@ from ..codegen import CodegenOptions, PartialCodegenError, artifact_files
 from ..codegen.artifact import write_files
 from ..codegen.metadata import META_NAME
 from ..codegen.options import source_locations_wanted
-from ..codegen.refusals import refuse_distributed
+from ..codegen.refusals import refuse_distributed, refuse_names
 from ..ir.program import Program
 from ..passes.context import (
     MemoryPlanner,
@@ -161,6 +161,7 @@ def _compiled(asked: _Request) -> CompiledProgram:
     if not asked.skip_ptoas:
         _tell_once("no assembler", _NO_PTOAS)
     refuse_distributed(asked.program)
+    refuse_names(asked.program)
     with exclusive(directory), _profiler(asked.profiling, directory):
         forget_earlier_build(directory)
         analyze = asked.analyze_auto_scopes_for_deps
