@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -39,7 +39,7 @@ class IRNode:
     @recursive_repr()
     def __repr__(self) -> str:
         # one method for all nodes: generated ones cost a tenth of the time to import the language
-        parts = fields(self) if is_dataclass(self) else ()
+        parts: tuple[Field[Any], ...] = fields(self) if is_dataclass(self) else ()
         shown = ", ".join(f"{part.name}={getattr(self, part.name)!r}" for part in parts)
         return f"{type(self).__qualname__}({shown})"
 

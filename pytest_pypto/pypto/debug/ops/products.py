@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ...ir.dtypes import DataType
 from ..dtypes import settle, torch_name
 from .table import Site, register, wrapped
@@ -12,11 +14,18 @@ def _acc_type(site: Site, k: int) -> DataType:
     return DataType.FP32 if dtype is None or dtype.is_float() else DataType.INT32
 
 
+_WINDOW = re.compile(r"_tensor_slice\((\w+), ")
+
+
 def _factor(site: Site, k: int, trans: bool = False) -> str:
     """Operand `k` in the type the product accumulates in; `wide` has names for those converted before the loop."""
     wide_names = site.facts.get("wide") or {}
     if site[k] in wide_names:
         return f"{wide_names[site[k]]}.mT" if trans else str(wide_names[site[k]])
+    window = _WINDOW.match(site[k])
+    if window and window[1] in wide_names and not site.partial(k):
+        text = f"_tensor_slice({wide_names[window[1]]}{site[k][window.end(1) :]}"
+        return f"{text}.mT" if trans else text
     text = f"{wrapped(site[k])}.mT" if trans and not site.partial(k) else site[k]
     if trans and site.partial(k):
         text = f"_transpose({site[k]}, -2, -1)"

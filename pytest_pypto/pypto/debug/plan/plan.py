@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ...ir import expr as e
 from ...ir import stmt as s
 from ...ir.program import Function, Program
@@ -51,11 +53,15 @@ class Plan:
         self.masks = {v for flow in self.flows.values() for v in _logical_masks(flow)}
 
     def invariant_factors(self, name: str, loop: s.ForStmt | s.WhileStmt) -> list[e.Var]:
-        """Narrow float operands of products in a loop that are neither defined nor written in it."""
+        """Narrow float operands of products in a loop that are neither defined nor written in it.
+
+        With them the tensors of which the loop's products read windows, when the windows add up to all of them.
+        """
         made = set(collect_def_vars(loop))
         inside = list(calls_in(loop.body))
         factors = [a for c in inside for a in c.args if isinstance(c, e.Call) and c.op.name in PRODUCTS]
-        wanted = dict.fromkeys(a for a in factors if isinstance(a, e.Var) and a not in made)
+        windows = [a.args[0] for a in factors if isinstance(a, e.Call) and _sweeps(a, loop)]
+        wanted = dict.fromkeys(a for a in (*factors, *windows) if isinstance(a, e.Var) and a not in made)
         ids = {id(c) for c in inside}
         analysis = self.analyses[name]
         touched = {r for _, target, call in analysis.writes if id(call) in ids for r in analysis.trace(target)[0]}
@@ -85,6 +91,18 @@ class Plan:
         for name in self.functions:
             visit(name)
         return order
+
+
+def _sweeps(window: e.Call, loop: s.ForStmt | s.WhileStmt) -> bool:
+    """As many elements as the source has are read by windows of this form in the turns of a loop."""
+    if window.op.name != "tensor.slice" or len(window.args) != 3 or window.kwargs or not isinstance(loop, s.ForStmt):
+        return False
+    source, shape = window.args[0].type, window.args[1]
+    bounds = e.static_dims((loop.start, loop.stop, loop.step))
+    if bounds is None or not bounds[2] or not isinstance(source, ShapedType) or not isinstance(shape, e.MakeTuple):
+        return False
+    cut, whole = e.static_dims(shape.elements), e.static_dims(source.shape)
+    return cut is not None and whole is not None and len(range(*bounds)) * math.prod(cut) >= math.prod(whole)
 
 
 def _logical_masks(flow: Flow) -> set[e.Var]:
