@@ -37,6 +37,7 @@ class Cursor:
     def fail(self, message: str, token: Token | None = None) -> NoReturn:
         """Complain about `token`, by default the next one."""
         at = token or self.here
+        message = re.sub(r"\S{200,}", lambda m: f"{m[0][:60]}...", message)
         raise DeviceError(f"{message} (column {at.col})", file=self.file, line=at.line)
 
     def take(self) -> Token:
