@@ -52,6 +52,8 @@ def plain_failures() -> Iterator[None]:
     __tracebackhide__ = True
     try:
         yield
+    except pytest.fail.Exception:
+        raise  # one of the fixtures inside another: it is plain already
     except (CaseError, MarkerError, CannotRun) as exc:
         raise as_failure(exc, f"pypto: {exc}") from None
 
@@ -370,6 +372,10 @@ class Workbench:
                 raise as_failure(CheckFailed(text, verdict))
         with plain_failures():
             return harness.demanded(verdict)
+
+
+for _name in ("compile", "inputs", "golden", "oracle", "device", "check"):
+    getattr(Workbench, _name).__qualname__ = f"pypto_{_name}"  # what Python calls it when arguments are missing
 
 
 def _wrong_use(text: str) -> ArgumentError:

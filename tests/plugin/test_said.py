@@ -194,7 +194,9 @@ ARGUMENTS = [
     ("pypto_check(compiled, inputs, pypto_golden({'out': want}, inputs))", ""),
     ("pypto_check(compiled, inputs, {'out': want + 1})", "*elements differ*"),
     ("pypto_check(compiled, inputs, {})", "*golden 'dict' wrote no tensor and returned nothing*"),
-    ("pypto_check(compiled, inputs, {'o': want})", "*golden 'dict' added 'o'; the names are 'a', 'b', 'out'*"),
+    ("pypto_check(compiled, inputs, {'o': want})", "pypto: golden 'dict' added 'o'; the names are 'a', 'b', 'out'"),
+    ("pypto_check(compiled)", "E *TypeError: pypto_check() missing 2 required positional arguments: *"),
+    ("pypto_device()", "E *TypeError: pypto_device() missing 2 required positional arguments: *"),
     (
         "pypto_check(inputs, compiled, reference)",
         "pypto: pypto_check: the first argument is a compiled program *; got inputs (of pypto_inputs)",
