@@ -184,3 +184,19 @@ def test_elements_of_an_array_have_its_type() -> None:
     found = lines(kernel(body))
     assert next(line for line in found if "local_array_set" in line).endswith("%0 : !pto.local_array<4xi32>, i32")
     assert "%0 = arith.index_cast %j : index to i32" in found
+
+
+def test_carried_and_merged_numbers_keep_the_type_of_their_variable() -> None:
+    body = """
+    for j, (s,) in pl.range(4, init_values=(i,)):
+        if j > 2:
+            r: pl.Scalar[pl.INT32] = pl.yield_(s)
+        else:
+            r: pl.Scalar[pl.INT32] = pl.yield_(j + 1)
+        q: pl.Scalar[pl.INT32] = pl.yield_(r)
+    """
+    found = lines(kernel(body, "i: pl.Scalar[pl.INT32]"))
+    yields = [line for line in found if line.startswith("scf.yield")]
+    assert len(yields) == 3
+    assert all(line.endswith(": i32") for line in yields)
+    assert any("arith.index_cast" in line and "index to i32" in line for line in found)

@@ -10,7 +10,7 @@ from ...ir.expr import Call, Expr, IterArg, Submit, TupleGetItemExpr, Var, const
 from ...ir.types import ArrayType, ScalarType, TensorType, TileType
 from .dispatch import allocate_result, emit_call
 from .emitter import Emitter, Handle, same_memory
-from .scalars import arith, index_of, is_nonnegative, scalar
+from .scalars import arith, element_of, index_of, is_nonnegative, scalar
 from .tiles import allocate, copy_tile, hoist
 from .types import element_text
 
@@ -103,7 +103,7 @@ def _assign(em: Emitter, stmt: s.AssignStmt) -> None:
     else:
         dtype = var.type.dtype if isinstance(var.type, ScalarType) else None
         with em.at(value.span):
-            em.scalars[var] = scalar(em, value, dtype)
+            em.scalars[var] = scalar(em, value) if dtype is None else element_of(em, value, dtype)
         if is_nonnegative(em, value):
             em.nonnegative.add(var)
 
@@ -188,7 +188,7 @@ def _in_order(em: Emitter, moves: list[tuple[Handle, Handle]]) -> list[tuple[Han
 
 def _yield_scalars(em: Emitter, targets: Sequence[Var], values: Sequence[Expr]) -> None:
     """The `scf.yield` of a region with scalar results."""
-    made = [scalar(em, v, _dtype(t)) for t, v in zip(targets, values, strict=True) if _is_scalar(t)]
+    made = [element_of(em, v, _dtype(t)) for t, v in zip(targets, values, strict=True) if _is_scalar(t)]
     if made:
         em.plain(f"scf.yield {', '.join(m.name for m in made)} : {', '.join(m.type_text for m in made)}")
 
@@ -201,7 +201,7 @@ def _for(em: Emitter, loop: s.ForStmt) -> None:
     stride = const_value(loop.step)
     counts = _counts_turns(em, loop)
     (low, high, step), factor = _turns(em, loop) if counts else ([index_of(em, x) for x in _range(loop)], "")
-    initial = [scalar(em, a.initValue, _dtype(a)) for a in carried]
+    initial = [element_of(em, a.initValue, _dtype(a)) for a in carried]
     name = em.names.take(f"{loop.loop_var.name_hint}_turn" if counts else loop.loop_var.name_hint)
     if not counts:
         em.define_scalar(loop.loop_var, name, "index")
@@ -293,7 +293,7 @@ def _while(em: Emitter, loop: s.WhileStmt) -> None:
     for arg in loop.iter_args:
         if not _is_scalar(arg):
             _bind(em, arg, arg.initValue)
-    initial = [scalar(em, a.initValue, _dtype(a)).name for a in carried]
+    initial = [element_of(em, a.initValue, _dtype(a)).name for a in carried]
     before, after, out = ([em.names.take() for _ in carried] for _ in range(3))
     types = [_scalar_type(a) for a in carried]
     listed = ", ".join(types)
