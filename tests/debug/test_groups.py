@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import warnings
 from typing import Any
 
@@ -189,14 +188,9 @@ MUTUAL = kernels(
 @pytest.mark.parametrize("text", [MISSING_PUSH, MUTUAL], ids=["missing push", "mutual wait"])
 def test_deadlocks_are_reported_at_once(text: str) -> None:
     space = space_of(program(text))
-    args = torch.zeros(16, 16), torch.zeros(16, 16)
-    times = []
-    for _ in range(3):  # the shortest counts: other work on the machine is not the scheduler's
-        start = time.perf_counter()
-        with pytest.raises(RuntimeError, match="Mixed-kernel execution timeout for cross") as caught:
-            space["main"](*args)
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.05
+    space["_PIPE_WAIT_TIMEOUT_SEC"] = space["_MIXED_KERNEL_TIMEOUT_SEC"] = 3600.0  # no clock ends the wait
+    with pytest.raises(RuntimeError, match="Mixed-kernel execution timeout for cross") as caught:
+        space["main"](torch.zeros(16, 16), torch.zeros(16, 16))
     message = str(caught.value)
     assert "deadlock detected" in message
     assert "pipe_state={" in message
@@ -290,13 +284,9 @@ pl.tpush_to_aic(a, split=1)
 def test_a_lane_that_fails_cancels_its_peers(lane: str) -> None:
     space = space_of(program(crashing(lane)))
     message = rf"Mixed-kernel execution failed in cross_aiv \(lane={lane}\) for cross\n(.|\n)*IndexError: tile.store"
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        with pytest.raises(RuntimeError, match=message) as caught:
-            space["main"](torch.zeros(16, 16), torch.zeros(16, 16))
-        times.append(time.perf_counter() - start)
-    assert min(times) < 0.05
+    space["_PIPE_WAIT_TIMEOUT_SEC"] = space["_MIXED_KERNEL_TIMEOUT_SEC"] = 3600.0  # no clock ends the wait
+    with pytest.raises(RuntimeError, match=message) as caught:
+        space["main"](torch.zeros(16, 16), torch.zeros(16, 16))
     assert isinstance(caught.value.__cause__, IndexError)
 
 

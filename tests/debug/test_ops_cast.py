@@ -182,7 +182,7 @@ SMALL = {
 
 @pytest.mark.parametrize("target", SMALL, ids=str)
 def test_small_floats_are_rounded_to_their_grid(target: DataType) -> None:
-    a = np.concatenate([np.linspace(-5, 5, 41), [0.0, 0.07, 1e-3, 3e-3]]).astype(np.float32)[None]
+    a = np.concatenate([np.linspace(-5, 5, 41), [0.0, 0.07, 1e-3, 3e-3, -0.07]]).astype(np.float32)[None]
     have = cast("tile", a, DataType.FP32, target, "rint")
     assert have.dtype == torch.float32
     np.testing.assert_array_equal(have.numpy(), a.astype(SMALL[target]).astype(np.float32))

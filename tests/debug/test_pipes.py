@@ -207,7 +207,7 @@ def test_a_pop_waits_for_another_thread(space: dict[str, Any]) -> None:
 
 
 def test_time_outs_are_read_when_the_pop_starts(space: dict[str, Any]) -> None:
-    space["_PIPE_WAIT_TIMEOUT_SEC"] = 0.1
+    default, space["_PIPE_WAIT_TIMEOUT_SEC"] = space["_PIPE_WAIT_TIMEOUT_SEC"], 0.1
     stop = threading.Event()
     other = threading.Thread(target=stop.wait)
     other.start()
@@ -215,7 +215,7 @@ def test_time_outs_are_read_when_the_pop_starts(space: dict[str, Any]) -> None:
     message = r"tpop_from_aiv timeout \(split=1, lane=0\); pipe_state=\{'no_split_dual_aiv_dispatch': False"
     with pytest.raises(RuntimeError, match=message):
         space["_cross_core_rt"].pop_from_aiv(1)
-    assert time.perf_counter() - start < 2
+    assert time.perf_counter() - start < default
     stop.set()
     other.join()
 
@@ -226,18 +226,17 @@ def test_a_pop_that_nobody_can_serve_fails_at_once() -> None:
     import sys
 
     source = """
-import time
 from pytest_pypto.pypto.debug.torch_codegen import _PREAMBLE
 space = {}
 exec(_PREAMBLE, space)
-start = time.perf_counter()
+space["_PIPE_WAIT_TIMEOUT_SEC"] = 3600.0  # no clock ends the wait
 try:
     space["_cross_core_rt"].pop_from_aic(0)
 except RuntimeError as exc:
-    print("timeout" in str(exc), time.perf_counter() - start < 0.5)
+    print("timeout" in str(exc))
 """
     out = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True).stdout
-    assert out.split() == ["True", "True"]
+    assert out.split() == ["True"]
 
 
 def test_cancelling_wakes_a_waiting_pop(space: dict[str, Any]) -> None:

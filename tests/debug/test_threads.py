@@ -101,15 +101,12 @@ def test_functions_may_wait_for_each_other_by_other_means(space: dict[str, Any])
 
 def test_a_mutual_wait_is_reported_at_once_and_the_next_group_works(space: dict[str, Any]) -> None:
     rt = space["_cross_core_rt"]
-    space["_PIPE_WAIT_TIMEOUT_SEC"] = 60.0
-    space["_MIXED_KERNEL_TIMEOUT_SEC"] = 0.2
+    space["_PIPE_WAIT_TIMEOUT_SEC"] = space["_MIXED_KERNEL_TIMEOUT_SEC"] = 3600.0  # no clock ends the wait
     stuck = group(space, lambda: rt.pop_from_aiv(0), lambda: rt.pop_from_aic(0))
-    start = time.perf_counter()
     with pytest.raises(
         RuntimeError, match=r"Mixed-kernel execution timeout for g.*alive_threads=\['g-aic', 'g-aiv-lane0'\]"
     ):
         stuck()
-    assert time.perf_counter() - start < 0.15
     fine = group(space, lambda: rt.push_to_aiv(torch.ones(1), 0), lambda: rt.pop_from_aic(0))
     assert fine().item() == 1
     assert space["_get_runtime_cancel_event"]() is None
@@ -119,11 +116,9 @@ def test_a_function_that_sleeps_runs_into_the_time_limit(space: dict[str, Any]) 
     space["_MIXED_KERNEL_TIMEOUT_SEC"] = 0.2
     rt = space["_cross_core_rt"]
     wake = threading.Event()
-    slow = group(space, lambda: wake.wait(5), lambda: rt.pop_from_aic(0))
-    start = time.perf_counter()
+    slow = group(space, lambda: wake.wait(60), lambda: rt.pop_from_aic(0))
     with pytest.raises(RuntimeError, match=r"Mixed-kernel execution timeout for g; alive_threads="):
         slow()
-    assert time.perf_counter() - start < 2
     wake.set()
 
 
@@ -166,17 +161,25 @@ def test_missing_functions(space: dict[str, Any]) -> None:
     assert space["_run_group_call"]("plain", 1) == 2
 
 
-def test_threads_are_reused_and_do_not_keep_the_process(space: dict[str, Any]) -> None:
+def idle_threads(wanted: int) -> set[threading.Thread]:
+    """The threads that wait for work, as soon as there are as many as wanted."""
+    while True:
+        found = {t for t in threading.enumerate() if t.name == "pypto-idle"}
+        if len(found) >= wanted:
+            return found
+        time.sleep(0.001)
+
+
+def test_threads_are_reused_and_do_not_keep_the_process(space: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     call = group(space, lambda: None, lambda: None, split=1)
     call()
-    time.sleep(0.05)
-    before = {t for t in threading.enumerate() if t.name == "pypto-idle"}
-    assert len(before) >= 3
-    assert all(t.daemon for t in before)
+    assert all(t.daemon for t in idle_threads(3))
+    started: list[threading.Thread] = []
+    monkeypatch.setattr(threading.Thread, "start", started.append)
     for _ in range(5):
         call()
-        time.sleep(0.01)
-    assert {t for t in threading.enumerate() if t.name == "pypto-idle"} == before
+        idle_threads(3)
+    assert started == []
 
 
 def test_a_user_function_beside_a_generated_lane() -> None:
