@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,20 @@ def test_damage_is_caught(name: str, tmp_path: Path) -> None:
         (lambda f: (f / "orchestration" / "other.py").write_text("x = 1"), "several host programs"),
         (lambda f: (f / "compiled_meta.json").write_text("{"), "damaged metadata"),
         (lambda f: (f / "compiled_meta.json").write_text("[]"), "damaged metadata"),
+        (lambda f: (f / "compiled_meta.json").write_bytes(b"\xff\xfe{}"), "damaged metadata"),
+        (lambda f: (f / "compiled_meta.json").write_text('{"files": ["/etc/passwd"]}'), "list of relative paths"),
+        (lambda f: (f / "compiled_meta.json").write_text('{"files": ["../x"]}'), "list of relative paths"),
+        (
+            lambda f: (f / "compiled_meta.json").write_text('{"files": ["' + "a" * 5000 + '"]}'),
+            "list of relative paths",
+        ),
+        (lambda f: (f / "compiled_meta.json").write_text('{"files": ["a\\u0000b"]}'), "list of relative paths"),
+        (lambda f: (f / "compiled_meta.json").mkdir(), "this is no regular file"),
+        (lambda f: (f / "kernels" / "h.pto").mkdir(), "this is no regular file"),
+        (lambda f: os.mkfifo(f / "kernels" / "h.pto"), "this is no regular file"),
+        (lambda f: (f / "kernels" / "h.pto").symlink_to(f / "nowhere"), "cannot read the file"),
+        (lambda f: (f / "kernels" / "h.pto").symlink_to(f / "kernels" / "h.pto"), "cannot read the file"),
+        (lambda f: (f / "orchestration" / "n.py").symlink_to(f / "nowhere"), "cannot read the file"),
     ],
 )
 def test_damaged_directory(damage: Callable[[Path], Any], words: str, tmp_path: Path) -> None:
@@ -234,3 +249,18 @@ def test_hundred_alternating_runs(tmp_path: Path) -> None:
         folder = good if i % 2 == 0 else bad_folders[(i // 2) % 3]
         sanitize = bool(i // 4 % 2)
         assert outcome(folder, sanitize) == alone[(folder, sanitize)]
+
+
+def test_linked_artifacts_run(tmp_path: Path) -> None:
+    """Links to whole files and directories are as good as the files."""
+    folder = artifact(tmp_path / "real")
+    (tmp_path / "linked").mkdir()
+    for name in ("kernels", "orchestration"):
+        (tmp_path / "linked" / name).symlink_to(folder / name)
+    kernel = folder / "kernels" / "g.pto"
+    kernel.rename(tmp_path / "elsewhere.pto")
+    kernel.symlink_to(tmp_path / "elsewhere.pto")
+    for place in (folder, tmp_path / "linked"):
+        a, b, o = inputs()
+        assert run(place, a, b, o).findings == ()
+        np.testing.assert_allclose(o, (a - 1) @ b - b, rtol=2e-5, atol=1e-5)

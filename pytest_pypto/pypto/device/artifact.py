@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from stat import S_ISREG
 from typing import Any
 
 from .compile.builder import Kernel, Variant, build
@@ -83,12 +85,30 @@ def stamp(path: Path) -> tuple[Any, ...]:
         ("passes_dump", "*.py"),
     ):
         for file in sorted((path / folder).glob(pattern)):
-            info = file.stat()
+            info = regular(file, path)
             rows.append((folder, file.name, info.st_size, info.st_mtime_ns))
     meta = path / "compiled_meta.json"
-    if meta.is_file():
-        rows.append(("meta", meta.stat().st_size, meta.stat().st_mtime_ns))
+    if meta.exists():
+        info = regular(meta, path)
+        rows.append(("meta", info.st_size, info.st_mtime_ns))
     return tuple(rows)
+
+
+def regular(file: Path, base: Path) -> os.stat_result:
+    """What the system says of a file of the artifact in `base`.
+
+    Raises:
+        DeviceError: it cannot be looked at (a broken link), or is no file (a directory, a pipe: reading it may block).
+    """
+    shown = file.relative_to(base).as_posix()
+    try:
+        info = file.stat()
+    except (OSError, RuntimeError) as exc:  # older Pythons raise RuntimeError for a link to itself
+        reason = getattr(exc, "strerror", None) or exc
+        raise DeviceError(f"cannot read the file: {reason}; compile again", file=shown) from None
+    if not S_ISREG(info.st_mode):
+        raise DeviceError("this is no regular file; compile into an empty directory", file=shown)
+    return info
 
 
 def load(path: Path, read_host: Callable[[Artifact], Any]) -> Artifact:
@@ -125,9 +145,16 @@ def missing_files(path: Path) -> list[str]:
         DeviceError: damaged metadata.
     """
     listed = _meta(path).get("files", [])
-    if not isinstance(listed, list) or not all(isinstance(f, str) for f in listed):
+    if not isinstance(listed, list) or not all(isinstance(f, str) and _inside(f) for f in listed):
         raise DeviceError("damaged metadata: files must be a list of relative paths", file="compiled_meta.json")
     return [f for f in listed if not (path / f).is_file()]
+
+
+def _inside(name: str) -> bool:
+    """True for a path of usual length that stays below the artifact."""
+    parts = PurePosixPath(name).parts
+    usual = len(name) < 1024 and all(len(p.encode("utf-8", "replace")) < 256 for p in parts) and "\0" not in name
+    return usual and bool(parts) and not name.startswith("/") and ".." not in parts
 
 
 def _read(path: Path) -> Artifact:
