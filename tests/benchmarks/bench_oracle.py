@@ -1,15 +1,18 @@
 """Speed of the oracle: `python -m pytest_pypto run tests/benchmarks/bench_oracle.py`.
 
 Prints, in one run: the scope 3 program raw (at most 2.5) and lowered for both platforms (at most 8) and the nine
-cross-core programs against their golden in plain torch, the cost of a group call (at most 100 us), of a run beyond the
-lines of the script (at most 1 ms), and of validating all dumps against running each distinct text once (at most 1.5).
+cross-core programs against their golden in plain torch, the cost of a group call (at most 100 us), the time until a
+deadlock is reported (at most 50 ms), the cost of a run beyond the lines of the script (at most 1 ms), and of validating
+all dumps against running each distinct text once (at most 1.5).
 Exits 1 when a limit is missed. Needs the compatibility kit.
 """
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ from measure import Report, in_turns, keep_memory, rounds_option
 from pytest_pypto.pypto.debug import run_oracle, torch_codegen, validate_pass_ir_codegen_results
 from pytest_pypto.pypto.language.parser import loads
 from tests.debug.build import program
-from tests.debug.test_groups import both, kernels
+from tests.debug.test_groups import MISSING_PUSH, MUTUAL, both, kernels
 from tests.debug.test_kit import golden_of
 from tests.kit import KIT
 
@@ -70,6 +73,20 @@ def group_calls(report: Report) -> None:
         spaces[what] = lambda f=space["main"]: [f(src, dst) for _ in range(100)]
     for what, value in in_turns(spaces, 20).items():
         report.row(f"group call, {what}", 10 * value, 100, "us")
+
+
+def deadlocks(report: Report) -> None:
+    """Time until a group that can never end is reported: a wait, so the clock counts and not the CPU."""
+    for what, text in (("missing push", MISSING_PUSH), ("mutual wait", MUTUAL)):
+        space: dict[str, Any] = {}
+        exec(torch_codegen(program(text)), space)
+        times = []
+        for _ in range(10):
+            start = time.perf_counter()
+            with contextlib.suppress(RuntimeError):
+                space["main"](torch.zeros(16, 16), torch.zeros(16, 16))
+            times.append(1000 * (time.perf_counter() - start))
+        report.row(f"deadlock reported, {what}", min(times), 50, "ms")
 
 
 def runner(report: Report) -> None:
@@ -122,6 +139,7 @@ def main() -> int:
     for name in NINE:
         against_golden(report, name, {}, rounds)
     group_calls(report)
+    deadlocks(report)
     runner(report)
     for name in ("scope3", "softmax_loop", "bi_up_down"):
         validation(report, name)
