@@ -192,6 +192,10 @@ CREATE = f"t0: {T} = pl.tensor.create([99999999999999, 99999999999999], dtype=pl
 HOSTS = {
     "endless loop": (f"for i in pl.range(99999999999):\n    {CALL}", "has made 1000 rounds and does not end"),
     "blocks without number": (CALL.replace(CALL[CALL.index('"arg') : -2], BLOCKS), "core_num must be 1..65536"),
+    "blocks without end": (
+        CALL.replace(CALL[CALL.index('"arg') : -2], BLOCKS.replace("9999999999", "1e400")),
+        "got inf",
+    ),
     "unknown name": (CALL.replace("(a, o", "(b, o"), "Undefined variable 'b'"),
     "no Python": (CALL.replace("(a, o", "(a, o,,"), "SyntaxError"),
 }

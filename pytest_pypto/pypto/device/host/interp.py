@@ -305,7 +305,7 @@ class Interpreter:
     def _blocks(self, given: Any) -> int | None:
         if given is None:
             return None
-        blocks = self.whole(given) if isinstance(given, e.Expr) else int(given)
+        blocks = self.whole(given) if isinstance(given, e.Expr) else self._whole(given)
         if not 1 <= blocks <= _MOST_BLOCKS:
             self.fail(f"core_num must be 1..{_MOST_BLOCKS}, got {blocks}")
         return blocks
