@@ -23,7 +23,7 @@ from pytest_pypto.pypto.passes.verification import RULES, PropertyVerifierRegist
 from tests.passes_back.support import PLATFORMS
 from tests.passes_back.whole import program, stages
 
-from .test_verification import CASES, at, edit, is_call, kernels
+from .test_verification import CASES, at, edit, is_call, kernels, nested
 
 SMALL = program(
     "x: [64, 64] FP32\nc: [1] INT32\no: [64, 64] FP32 Out",
@@ -32,6 +32,17 @@ SMALL = program(
     "o = pl.assemble(o, t, [32, 0])",
 )
 LANES = "for lane in pl.split_aiv(2, mode=pl.SplitMode.UP_DOWN):\n    o = pl.assemble(o, pl.add(x, 1.0), [0, 0])"
+HOST = """import pypto.language as pl
+
+@pl.program
+class P:
+    @pl.function
+    def main(self, x: pl.Tensor[[64, 64], pl.FP32], o: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
+        {head}
+            {body}
+            o = pl.assemble(o, pl.add(t, 1.0), [0, 0])
+        return o
+"""
 Change = Callable[[s.Stmt], s.Stmt | None]
 
 
@@ -250,7 +261,21 @@ BREAKS: dict[str, tuple[str, str, Callable[[Program], Program], int]] = {
     "array as a parameter": ("ArrayNotEscaped", "OutlineIncoreScopes", array_parameter, 0),
     "output renamed": ("OutParamNotShadowed", "frontend", output_renamed, 0),
     "view without strides": ("TensorViewCanonical", "AllocateMemoryAddr", no_strides, 0),
+    "sequence in a sequence": ("NormalizedStmtStructure", "FlattenCallExpr", edit(nested), 0),
 }
+SCOPES = {
+    "chip": ("HierarchyOutlined", "OutlineHierarchyScopes", "with pl.at(level=pl.Level.CHIP):"),
+    "cluster": ("ClusterOutlined", "OutlineClusterScopes", "with pl.cluster():"),
+    "blocks": ("ClusterOutlined", "OutlineClusterScopes", "for i in pl.spmd(2):"),
+}
+VECTORS, BOTH = "pl.slice(x, [64, 64], [0, 0])", "pl.matmul(x, x)"
+LAUNCHES = [
+    ("a2a3sim", VECTORS, "aiv_only", (48,), (1, 24, 47, 49, 96)),
+    ("a2a3sim", BOTH, "mix", (24,), (1, 23, 25, 48)),
+    ("a2a3sim", BOTH, "aiv_only", (24,), (23, 48)),
+    ("a5sim", VECTORS, "aiv_only", (36, 72), (1, 18, 48)),
+    ("a5sim", BOTH, "mix", (18, 36), (1, 24, 72)),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -283,8 +308,37 @@ def test_lanes_are_two() -> None:
     assert codes("AivSplitValid", edit(lanes(3))(node)) == {0}
 
 
+@pytest.mark.parametrize("case", SCOPES)
+def test_a_scope_that_is_left_is_found(case: str) -> None:
+    prop, name, head = SCOPES[case]
+    text = HOST.format(head=head, body="t = pl.slice(x, [64, 64], [0, 0])")
+    if case == "chip":  # what stands in it needs a core group
+        text = text.replace(
+            "            o = pl", "            with pl.at(level=pl.Level.CORE_GROUP):\n                o = pl"
+        )
+    assert codes(prop, parse(text)) == {0}
+    assert codes(prop, at(stages(text, "a2a3sim"), name)) == set()
+
+
+@pytest.mark.parametrize(("platform", "value", "cores", "full", "wrong"), LAUNCHES)
+def test_a_hard_barrier_needs_all_cores(
+    platform: str, value: str, cores: str, full: tuple[int, ...], wrong: tuple[int, ...]
+) -> None:
+    barrier = f"pl.system.syncall(core_type='{cores}')\n            t = {value}"
+
+    def found(head: str, body: str = barrier) -> set[int]:
+        node = at(stages(HOST.format(head=head, body=body), platform), "ExpandMixedKernel")
+        with selected_backend(PLATFORMS[platform]):
+            return codes("HardSyncallOccupancyValid", node)
+
+    assert [found(f"for i in pl.spmd({n}):") for n in full] == [set()] * len(full)
+    assert [found(f"for i in pl.spmd({n}):") for n in wrong] == [{0}] * len(wrong)
+    assert found("with pl.at(level=pl.Level.CORE_GROUP):") == {0}
+    assert found("for i in pl.spmd(2):", f"t = {value}") == set()
+
+
 def test_every_check_has_a_broken_program() -> None:
     """A check is only worth something when there is a program that it refuses."""
     broken = {c[0] for c in (*BREAKS.values(), *CASES.values())} | {"AivSplitValid"}
-    elsewhere = {"HierarchyOutlined", "ClusterOutlined", "NormalizedStmtStructure", "HardSyncallOccupancyValid"}
-    assert {p.name for p in RULES} - elsewhere <= broken
+    broken |= {c[0] for c in SCOPES.values()} | {"HardSyncallOccupancyValid"}
+    assert {p.name for p in RULES} <= broken

@@ -17,11 +17,12 @@ from .properties import AUTOMATIC, STANDALONE, STRUCTURAL, IRProperty, IRPropert
 from .verify_flow import FLOW_RULES
 from .verify_hosts import HOST_RULES
 from .verify_kernels import KERNEL_RULES
+from .verify_launches import LAUNCH_RULES
 from .verify_types import TYPE_RULES
 
 Rule = Callable[[Program], Iterable[Diagnostic]]
 RULES: dict[IRProperty, Rule] = {
-    IRProperty[k]: v for k, v in (FLOW_RULES | TYPE_RULES | KERNEL_RULES | HOST_RULES).items()
+    IRProperty[k]: v for k, v in (FLOW_RULES | TYPE_RULES | KERNEL_RULES | HOST_RULES | LAUNCH_RULES).items()
 }
 
 

@@ -12,10 +12,9 @@ from ..ir.enums import FunctionType, MemorySpace, is_incore_type
 from ..ir.op_table import find_op
 from ..ir.program import Function, Program
 from ..ir.types import TensorType, TileType
-from ..ir.visitor import calls_in, defs_of, exprs_of, walk_exprs, walk_stmts
+from ..ir.visitor import defs_of, exprs_of, walk_exprs, walk_stmts
 from ._roots import WriteThrough, last_values
 from ._spaces import L0_OPERANDS, allowed_spaces, can_move
-from ._util import is_call
 from .diagnostic_types import Diagnostic
 from .mixed.affinity import Side, call_side
 from .verify_flow import Rule, error, per_function
@@ -259,27 +258,6 @@ def tensor_view_canonical(func: Function) -> Iterator[Diagnostic]:
             yield error("TensorViewCanonical", f"the view of '{var.name_hint}' has no strides", var.span)
 
 
-def hard_syncall_occupancy_valid(program: Program) -> Iterator[Diagnostic]:
-    """A hard barrier of a chip's cores is in a kernel that is launched on all of them."""
-    handler = current_handler()
-    kernels = {f.name for f in program.functions.values() if _waits_for_all(f)}
-    if handler is None or not kernels:
-        return
-    for func in program.functions.values():
-        for call in calls_in(func.body):
-            blocks = e.const_value(call.attrs.get("core_num", e.index(1)))
-            if call.op.name in kernels and blocks is not None and blocks < handler.clusters_per_die:
-                text = (
-                    f"'{call.op.name}' has a hard barrier over all cores and is launched on {blocks} block(s) of "
-                    f"{handler.clusters_per_die}; launch it with pl.spmd on all cores, or use a soft barrier"
-                )
-                yield error("HardSyncallOccupancyValid", text, call.span)
-
-
-def _waits_for_all(func: Function) -> bool:
-    return any(is_call(c, "system.syncall") and c.kwargs.get("mode") != "soft" for c, _ in _calls(func))
-
-
 KERNEL_RULES: dict[str, Rule] = {
     "IncoreTileOps": per_function(incore_tile_ops),
     "TileOps2D": per_function(tile_ops_2d),
@@ -292,5 +270,4 @@ KERNEL_RULES: dict[str, Rule] = {
     "AtomicAddDtypeValid": per_function(atomic_add_dtype_valid),
     "ReturnParamsExplicit": return_params_explicit,
     "TensorViewCanonical": per_function(tensor_view_canonical),
-    "HardSyncallOccupancyValid": hard_syncall_occupancy_valid,
 }
