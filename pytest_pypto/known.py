@@ -202,11 +202,8 @@ def activate(config: pytest.Config, settings: Settings) -> None:
         entries = () if missing else read_known(base / shown, shown)
     except (ValueError, OSError) as exc:
         raise pytest.UsageError(f"{'ini key pypto_known' if by_ini else '--pypto-known'}: {exc}") from None
-    config.pluginmanager.register(KnownFailures(entries, settings.platforms, mode), "pypto-known")
-    if mode != "no" and not hasattr(config, "workerinput"):
-        from pytest_pypto.known_update import Update
-
-        config.pluginmanager.register(Update(base / shown, shown, entries, mode), "pypto-known-update")
+    found = KnownFailures(entries, settings.platforms, mode, base / shown, shown)
+    config.pluginmanager.register(found, "pypto-known")
 
 
 @dataclass(eq=False)
@@ -217,6 +214,7 @@ class KnownFailures:
         entries: what is known.
         platforms: of this session; a test that is not parametrised runs on the first.
         mode: how the file is updated after the run, see `--pypto-known-update`.
+        file, shown: the file, and how messages call it.
         idle: messages about entries that no test belongs to.
         covered: for each entry (by `where`), the collected tests it is about; None when the run may not have all.
     """
@@ -224,6 +222,8 @@ class KnownFailures:
     entries: tuple[Entry, ...]
     platforms: tuple[str, ...]
     mode: str = "no"
+    file: Path = Path()
+    shown: str = ""
     idle: list[str] = field(default_factory=list)
     covered: dict[str, list[str] | None] = field(default_factory=dict)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,21 +18,23 @@ from pytest_pypto.known import EVENT, HEADER, Entry, KnownFailures
 REASON_LENGTH = 120
 
 
+def activate(config: pytest.Config) -> None:
+    """Take part in the session when `--pypto-known-update` asks for it; not in workers."""
+    known: KnownFailures | None = config.pluginmanager.getplugin("pypto-known")
+    if known is not None and known.mode != "no" and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Update(known), "pypto-known-update")
+
+
 @dataclass(eq=False)
 class Update:
     """Collects what tests came to, and writes the file at the end; lives where reports arrive.
 
     Attributes:
-        file, shown: the file, and how messages call it.
-        entries: what it holds.
-        mode: `passing` or `all`.
+        known: the entries, the file, and the messages about it.
         events: for each test, see `EVENT`.
     """
 
-    file: Path
-    shown: str
-    entries: tuple[Entry, ...]
-    mode: str
+    known: KnownFailures
     events: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -43,24 +44,25 @@ class Update:
             self.events[report.nodeid] = found[-1]
 
     @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    def pytest_sessionfinish(self) -> None:
         """Write the file when something changes, and say so with the other messages about it."""
-        known: KnownFailures = session.config.pluginmanager.getplugin("pypto-known")
-        rests = ((entry.where, self._rest(entry, known.covered.get(entry.where))) for entry in self.entries)
+        known = self.known
+        rests = ((entry.where, self._rest(entry, known.covered.get(entry.where))) for entry in known.entries)
         changes = {where: rest for where, rest in rests if rest is not None}
-        added = list(self._unlisted()) if self.mode == "all" else []
+        added = list(self._unlisted()) if known.mode == "all" else []
         if changes or added:
             known.idle.append(self._write(changes, added))
 
     def _write(self, changes: dict[str, list[dict[str, str]]], added: list[dict[str, str]]) -> str:
+        file, shown = self.known.file, self.known.shown
         try:
-            before = self.file.read_text(encoding="utf-8") if self.file.exists() else ""
-            self.file.write_text(rewritten(before, self.entries, changes, added), encoding="utf-8")
+            before = file.read_text(encoding="utf-8") if file.exists() else ""
+            file.write_text(rewritten(before, self.known.entries, changes, added), encoding="utf-8")
         except (ValueError, OSError) as exc:
-            return f"{self.shown} was left as it is: {exc}"
+            return f"{shown} was left as it is: {exc}"
         gone = sum(not rest for rest in changes.values())
         counts = ((gone, "deleted"), (len(changes) - gone, "narrowed"), (len(added), "added"))
-        return f"{self.shown} was rewritten: " + ", ".join(f"{count} {what}" for count, what in counts if count)
+        return f"{shown} was rewritten: " + ", ".join(f"{count} {what}" for count, what in counts if count)
 
     def _rest(self, entry: Entry, covered: Sequence[str] | None) -> list[dict[str, str]] | None:
         """What remains of an entry: nothing, or narrower ones; None when it stays as it is."""
@@ -69,15 +71,15 @@ class Update:
         phases = [self.events[nodeid]["phase"] for nodeid in covered]
         failed = [nodeid for nodeid, phase in zip(covered, phases, strict=True) if phase == entry.phase]
         elsewhere = set(phases) - {"", entry.phase}
-        if len(failed) == len(covered) or (elsewhere and self.mode == "passing"):
+        if len(failed) == len(covered) or (elsewhere and self.known.mode == "passing"):
             return None
         more = {"reason": entry.reason} | ({"issue": entry.issue} if entry.issue else {})
         return [self._table(nodeid, **more) for nodeid in failed]
 
     def _unlisted(self) -> Iterator[dict[str, str]]:
-        """Tables for failures that no entry expects."""
-        for nodeid, event in self.events.items():
-            listed = [e for e in self.entries if e.names(nodeid) and e.holds_on(event["platform"] or e.platform)]
+        """Tables for failures that no entry expects, in an order that no distribution changes."""
+        for nodeid, event in sorted(self.events.items()):
+            listed = [e for e in self.known.entries if e.names(nodeid) and e.holds_on(event["platform"] or e.platform)]
             if event["phase"] and not any(entry.phase == event["phase"] for entry in listed):
                 yield self._table(nodeid, reason=event["reason"][:REASON_LENGTH])
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pytest_pypto import claimed, collected, hookspec, known, markers, options, selection, toolchain
+from pytest_pypto import claimed, collected, hookspec, known, known_update, markers, options, selection, toolchain
 from pytest_pypto.collector import ReportCollector, Totals
 from pytest_pypto.global_state import GlobalState
 from pytest_pypto.record import forget, record_noted
@@ -75,6 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in markers.DOCS:
         config.addinivalue_line("markers", line)
     known.activate(config, state.settings)
+    known_update.activate(config)
     if workers := worker_count(config):
         _pin_threads(workers)
     else:

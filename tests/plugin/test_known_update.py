@@ -54,10 +54,10 @@ def test_all(pytester: pytest.Pytester, way: list[str]) -> None:
     result.assert_outcomes(passed=4, failed=2, skipped=1)
     assert text == "\n".join(
         [
-            "[[known]]", 'id = "test_it.py::test_platform[a5sim]"', 'platform = "a5sim"', 'phase = "test"',
-            "reason = \"assert 'a5sim' == 'a2a3sim'\"", "",
             "[[known]]", 'id = "test_it.py::test_many[2]"', 'phase = "test"',
             'reason = "two is no good"', "",
+            "[[known]]", 'id = "test_it.py::test_platform[a5sim]"', 'platform = "a5sim"', 'phase = "test"',
+            "reason = \"assert 'a5sim' == 'a2a3sim'\"", "",
         ]
     )  # fmt: skip
     result.stdout.fnmatch_lines(["known.toml was rewritten: 1 deleted, 2 added"])
