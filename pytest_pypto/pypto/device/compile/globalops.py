@@ -160,6 +160,8 @@ def _load(k: Builder, op: Op) -> None:
     cost = Cost("load", 0, 0, (("gm", _bytes(w.fixed, part.dtype)),), (
         (dst.type.loc, _bytes(w.fixed, dst.type.dtype)),), "tload")  # fmt: skip
     info = k.site(op, "load", cost if w.fixed is not None else None)
+    info.reads = (("gm", itemsize(part.dtype)),)
+    info.writes = ((dst.type.space, itemsize(dst.type.dtype)),)
     _clamp_check(k, op, w)
     k.emit.line(f"if {w.tests}:")
     with k.emit.indented():
@@ -170,7 +172,7 @@ def _load(k: Builder, op: Op) -> None:
         _note(k, info.id, w, reads=True, writes=False)
         _emit_load(k, op, info.id, w, part, dst)
     if w.fixed is None:
-        k.emit.line(f"ag.moved({info.id}, {' * '.join(f'({s})' for s in w.sizes)})")
+        k.emit.line(f"ag.moved({info.id}, {' * '.join(f'max({s}, 0)' for s in w.sizes)})")
     _load_shadow(k, op, info.id, w, dst)
 
 
@@ -213,6 +215,8 @@ def _store(k: Builder, op: Op) -> None:
     cost = Cost("store", 0, 0, ((src.type.loc, _bytes(w.fixed, src.type.dtype)),), (
         ("gm", _bytes(w.fixed, part.dtype)),), "tstore")  # fmt: skip
     info = k.site(op, "store", cost if w.fixed is not None else None)
+    info.reads = ((src.type.space, itemsize(src.type.dtype)),)
+    info.writes = (("gm", itemsize(part.dtype)),)
     info.extra["atomic"] = atomic
     info.extra["write"] = True
     _clamp_check(k, op, w)
@@ -235,7 +239,7 @@ def _store(k: Builder, op: Op) -> None:
         if k.variant.log and k.func.kind == "vector":
             k.emit.line(f"if ag.twin: ag.keep({info.id}, {w.view}, {w.tuples()})")
     if w.fixed is None:
-        k.emit.line(f"ag.moved({info.id}, {' * '.join(f'({s})' for s in w.sizes)})")
+        k.emit.line(f"ag.moved({info.id}, {' * '.join(f'max({s}, 0)' for s in w.sizes)})")
 
 
 def _atomic(k: Builder, op: Op) -> bool:
@@ -370,6 +374,8 @@ def _mgather(k: Builder, op: Op) -> None:
         k.fail(op, f"%{op.ins[0]} is no tensor view")
     index, out = k.tile(op, op.ins[1], op.types[1]), k.tile(op, op.outs[0], op.out_types[0])
     info = k.site(op, "load")
+    info.reads = (("gm", itemsize(view.type.dtype)),)  # type: ignore[union-attr]
+    info.writes = ((out.type.space, itemsize(out.type.dtype)),)
     made = transfers.IndexedLoad(k.shadow, info.id, op.attrs, teller(k, op), k.variant.log)
     cells = "cells" if k.shadow is not None else "None"
     call = k.emit.bind("mg", guarded_value(k, op, made))
@@ -381,6 +387,8 @@ def _mscatter(k: Builder, op: Op) -> None:
     src, index = k.tile(op, op.ins[0], op.types[0]), k.tile(op, op.ins[1], op.types[1])
     info = k.site(op, "store")
     info.extra["write"] = True
+    info.reads = ((src.type.space, itemsize(src.type.dtype)), (index.type.space, itemsize(index.type.dtype)))
+    info.writes = (("gm", itemsize(part.dtype)),)
     w = Window(k, op, part)
     made = transfers.IndexedStore(k.shadow, info.id, teller(k, op), k.variant.log)
     cells = "cells" if k.shadow is not None else "None"

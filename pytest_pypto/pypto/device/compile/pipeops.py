@@ -12,7 +12,7 @@ from ..machine.tiles import Tile
 from ..measure.cost import Cost
 from ..mixed.pipes import Message, Ring, fill, joined, lane_part
 from ..text.nodes import Op
-from ..text.types import TileT
+from ..text.types import TileT, itemsize
 from .handles import Retagger, Teller, base_tile, put, teller, tile_type
 from .values import Scalar, TileValue
 
@@ -131,6 +131,7 @@ def _push(k: Builder, op: Op) -> None:
     tile = k.tile(op, op.ins[0], op.types[0])
     decl, ring = _ring(k, op, way)
     info = k.site(op, "pipe")
+    info.reads = ((tile.type.space, itemsize(tile.type.dtype)),)
     _wait(k, ring, info.id, "push")
     source = tile.code or k.emit.bind("T", tile.tile)
     cells = "cells" if k.shadow is not None else "None"
@@ -213,6 +214,7 @@ def _pop(k: Builder, op: Op) -> None:
         k.fail(op, f"a pop gives a tile in {'vec' if way == 'c2v' else 'mat'}, not in {typ.loc}")
     slots = [base_tile(k, op, typ, decl.bases[way] + i * decl.slot_size, typ.rows, typ.cols) for i in range(decl.local)]
     info = k.site(op, "pipe")
+    info.writes = ((typ.space, itemsize(typ.dtype)),)
     valid = k.wholes(op, "valid")
     codes = [v.code for v in valid] or [str(typ.rows), str(typ.cols)]
     _wait(k, ring, info.id, "pop")

@@ -16,7 +16,7 @@ from ..machine.ops import TILE_OPS
 from ..machine.tiles import Tile
 from ..measure.cost import Cost, cost_of
 from ..text.nodes import Op
-from ..text.types import ScalarT, TileT
+from ..text.types import ScalarT, TileT, itemsize
 from .handles import Teller, teller
 from .values import Scalar, TileValue
 
@@ -303,8 +303,10 @@ class ElementAccess:
         found.apply(cells, ag)
 
 
-def _element(k: Builder, op: Op, tile: TileValue) -> tuple[ElementAccess, str, str]:
-    info = k.site(op, "scalar", Cost("scalar", 1))
+def _element(k: Builder, op: Op, tile: TileValue, write: bool) -> tuple[ElementAccess, str, str]:
+    moved = ((tile.type.space, itemsize(tile.type.dtype)),)
+    cost = Cost("scalar", 1, 0, () if write else moved, moved if write else (), op.name.removeprefix("pto."))
+    info = k.site(op, "scalar", cost)
     access = ElementAccess(k.shadow, info.id, teller(k, op))
     source = tile.code or k.emit.bind("T", tile.tile)
     return access, source, "cells" if k.shadow is not None else "None"
@@ -314,7 +316,7 @@ def get_value(k: Builder, op: Op) -> None:
     """`%v = pto.tgetval ins(%t, %flat) outs : T`"""
     tile = k.tile(op, op.ins[0], op.types[0])
     flat = k.whole(op, op.ins[1])
-    access, source, cells = _element(k, op, tile)
+    access, source, cells = _element(k, op, tile, write=False)
     k.assign(op, f"{k.emit.bind('get', access.get)}(ag, {cells}, {source}, {flat.code})", op.out_types[0])
 
 
@@ -322,7 +324,7 @@ def set_value(k: Builder, op: Op) -> None:
     """`pto.tsetval ins(%flat, %v) outs(%t)`"""
     tile = k.tile(op, op.outs[0], op.out_types[0])
     flat, value = k.whole(op, op.ins[0]), k.scalar(op, op.ins[1])
-    access, source, cells = _element(k, op, tile)
+    access, source, cells = _element(k, op, tile, write=True)
     k.emit.line(f"{k.emit.bind('set', access.set)}(ag, {cells}, {source}, {flat.code}, {value.code})")
 
 

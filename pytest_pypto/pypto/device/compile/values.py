@@ -97,3 +97,6 @@ class SiteInfo:
     unit: str = ""
     cost: Any = None
     extra: dict[str, Any] = field(default_factory=dict)
+    reads: tuple[tuple[str, int], ...] = ()
+    """Memory spaces with the bytes per element that are read there, where the number of elements comes at run time."""
+    writes: tuple[tuple[str, int], ...] = ()

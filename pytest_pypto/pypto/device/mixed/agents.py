@@ -120,7 +120,9 @@ class Agent:
     def moved(self, site: int, elements: int) -> None:
         """Count elements of an access whose size is known only now."""
         info = self.kernel.sites[site]
-        cost = Cost(info.unit, elements, op=info.op)
+        read = tuple((space, size * elements) for space, size in info.reads)
+        written = tuple((space, size * elements) for space, size in info.writes)
+        cost = Cost(info.unit, elements, 0, read, written, info.op)
         self.extra[cost] = self.extra.get(cost, 0) + 1
 
     # ---- global memory
