@@ -58,6 +58,11 @@ def is_odd(dtype: DataType | None) -> bool:
     return dtype in _STORAGE or dtype in SETTLED
 
 
+def is_stored_otherwise(dtype: DataType | None) -> bool:
+    """True when arguments of the type may come in a torch type that has no arithmetic."""
+    return dtype in _STORAGE
+
+
 def is_narrow_float(dtype: DataType | None) -> bool:
     """FP16 and BF16, which torch stores but products and sums must not accumulate in."""
     return dtype in (DataType.FP16, DataType.BF16)

@@ -10,7 +10,7 @@ from ...ir.dtypes import DataType
 from ...ir.enums import ParamDirection
 from ...ir.program import Function
 from ...ir.types import ArrayType, ScalarType, ShapedType, TupleType
-from ..dtypes import torch_name
+from ..dtypes import is_stored_otherwise, torch_name
 from ..names import NameTable
 from ..ops.system import handler_of
 from ..ops.table import Operand, OpHandler, Site, number, wrapped
@@ -20,6 +20,8 @@ from ..plan.regions import declared_partial
 from ..plan.storage import Storage
 
 _SIGNS = {cls: cls.symbol for cls in e.BINARY_CLASSES if cls not in (e.Min, e.Max, e.Xor)} | {e.Xor: "^"}
+_READERS = frozenset({"tile.load", "tensor.read", "tile.read", "tensor.dim"})
+"""Operators that take memory as it is: they convert what they read, or read no element."""
 _POPS = ("tile.tpop_from_aic", "tile.tpop_from_aiv")
 
 
@@ -32,6 +34,7 @@ class ExprWriter:
         self.plan, self.function, self.names, self.hoist, self.in_lane = plan, function, names, hoist, in_lane
         name = function.name if function is not None else ""
         self.storage = plan.storage.get(name, Storage())
+        self.analysis = plan.analyses.get(name)
         self.launched = name in plan.launched
         self.wide: dict[str, str] = {}
         """Names of operands of products that were converted to FP32 before the loop."""
@@ -92,6 +95,9 @@ class ExprWriter:
         operands = [self.operand(a, packed=not (selects and k == 0)) for k, a in enumerate(call.args)]
         if not isinstance(handler, OpHandler):
             return str(handler([o.text for o in operands], call.kwargs))
+        if handler.writes is None and handler.view is None and call.op.name not in _READERS:
+            for operand in operands:
+                self._lift(operand)
         if id(call) in self.storage.copy_target and handler.writes is not None:
             operands[handler.writes].text = _copied(operands[handler.writes])
         site = Site(call.op.name, operands, call.kwargs, call.type, self.hoist, self._facts(call, packed))
@@ -99,6 +105,13 @@ class ExprWriter:
         if id(call) in self.storage.snapshot:
             return f"_snapshot({text})" if self.plan.regions.of(call) else f"{wrapped(text)}.clone()"
         return text
+
+    def _lift(self, operand: Operand) -> None:
+        """Bring the values of an argument from a torch type without arithmetic to the one that holds them."""
+        if operand.expr is None or not operand.is_tensor or not is_stored_otherwise(operand.dtype):
+            return
+        if self.analysis is None or any(isinstance(root, e.Var) for root in self.analysis.trace(operand.expr)[0]):
+            operand.text = f'_held({operand.text}, "{operand.dtype}")'
 
     def _facts(self, call: e.Call, packed: bool) -> dict[str, Any]:
         first = call.args[0] if call.args else None
