@@ -153,6 +153,9 @@ def test_never_written_output(rows: int, wanted: list[str], tmp_path: Path) -> N
     found = [f for f in result.findings if f.kind is FindingKind.NEVER_WRITTEN]
     assert [f.severity for f in found] == wanted
     assert all("'o'" in f.message for f in found)
+    (host,) = (tmp_path / "orchestration").glob("*.py")
+    entry = next(n for n, line in enumerate(host.read_text().split("\n"), 1) if "def main(" in line)
+    assert all((f.site.pto, f.site.line) == (f"orchestration/{host.name}", entry) for f in found)
 
 
 @pytest.mark.parametrize("outs", [["o"], ["o", "a"]])

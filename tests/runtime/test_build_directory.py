@@ -78,3 +78,13 @@ def test_damaged_metadata_of_the_first_remove_nothing_else(tmp_path: Path, meta:
     (build / "compiled_meta.json").write_bytes(meta.encode("utf-8", "surrogateescape"))
     assert run(ir.compile(adding("second", 2.0), output_dir=build, platform="a2a3sim")) == 2.0
     assert outside.read_text(encoding="utf-8") == "mine"
+
+
+def test_a_source_file_whose_name_is_no_utf8(tmp_path: Path) -> None:
+    text = str(adding("main", 1.0))
+    program = pl.parse(text, "caf\udce9.py")
+    compiled = ir.compile(program, output_dir=tmp_path, platform="a2a3sim", emit_source_loc=True, dump_passes=True)
+    assert run(compiled) == 1.0
+    kernels = [p.read_text(encoding="utf-8") for p in tmp_path.rglob("kernels/**/*.pto")]
+    assert any("caf\\udce9.py" in kernel for kernel in kernels)
+    assert "caf\\udce9.py" in (tmp_path / "report" / "perf_hints.log").read_text(encoding="utf-8")

@@ -152,9 +152,9 @@ def write_files(out_dir: Path, files: Mapping[str, str]) -> None:
 
 
 def write_text(target: Path, text: str) -> None:
-    """Replace one file in one step."""
+    """Replace one file in one step. Bytes of file names that are no UTF-8 are written as `\\udc..`."""
     with _beside(target) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")
         os.replace(temporary, target)
 
 

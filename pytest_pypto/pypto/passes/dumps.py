@@ -83,4 +83,6 @@ class DumpInstrument(PassInstrument):
     def log(self, diagnostics: list[Diagnostic], pass_: Pass) -> None:
         """Write the diagnostics of a pass beside its dump."""
         text = "".join(f"{d}\n" for d in diagnostics)
-        (self.directory / f"{self.number:02d}_after_{pass_.get_name()}.log").write_text(text, encoding="utf-8")
+        (self.directory / f"{self.number:02d}_after_{pass_.get_name()}.log").write_text(
+            text, encoding="utf-8", errors="backslashreplace"
+        )

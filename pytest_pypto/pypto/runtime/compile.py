@@ -288,7 +288,7 @@ def _write_hints(found: list[Diagnostic], path: Path) -> None:
     hints = [d for d in found if d.severity is DiagnosticSeverity.PerfHint]
     if not hints:
         return
-    with path.open("a", encoding="utf-8", newline="\n") as log:
+    with path.open("a", encoding="utf-8", errors="backslashreplace", newline="\n") as log:
         log.writelines(f"{hint}\n" for hint in hints)
     sites = len({str(h.span) for h in hints})
     _log.info("[perf_hint] %d hints across %d sites; see %s", len(hints), sites, path)

@@ -24,7 +24,7 @@ def end_findings(run: RunContext, session: Session, arguments: Sequence[Any], co
     if run.wants(FindingKind.INPUT_MODIFIED):
         _inputs(run, arguments)
     if completed and run.wants(FindingKind.NEVER_WRITTEN):
-        _outputs(run, arguments)
+        _outputs(run, session, arguments)
     if completed and run.wants(FindingKind.DEAD_STORE):
         _dead_stores(run, session)
 
@@ -55,7 +55,8 @@ def _inputs(run: RunContext, arguments: Sequence[Any]) -> None:
         )
 
 
-def _outputs(run: RunContext, arguments: Sequence[Any]) -> None:
+def _outputs(run: RunContext, session: Session, arguments: Sequence[Any]) -> None:
+    line = session.artifact.host.place["line"] or 0
     for a in arguments:
         buffer = a.buffer
         if buffer is None or buffer.role != "out" or buffer.defined is None or not buffer.flat.size:
@@ -70,7 +71,7 @@ def _outputs(run: RunContext, arguments: Sequence[Any]) -> None:
                 FindingKind.NEVER_WRITTEN,
                 ERROR if none else ADVICE,
                 f"the output {buffer.name!r} {text}",
-                Site("", "entry", run.file, 0, None, "host"),
+                Site("", "entry", run.file, line, None, "host"),
                 space=buffer.name,
             )
         )
