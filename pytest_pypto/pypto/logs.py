@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 from enum import IntEnum
 
 logger = logging.getLogger("pypto")
+
+
+def child_log(name: str) -> logging.Logger:
+    """The log of one part of the compiler, `pypto.<name>`."""
+    return logger.getChild(name)
 
 
 class LogLevel(IntEnum):
@@ -74,3 +80,19 @@ def log_fatal(message: str) -> None:
 def log_event(message: str) -> None:
     """Write at level EVENT."""
     _write(LogLevel.EVENT, message)
+
+
+def configure_from_environment() -> None:
+    """Apply `PYPTO_LOG_LEVEL`, the name or the number of a level; an unknown one is ignored with a warning."""
+    text = os.environ.get("PYPTO_LOG_LEVEL", "").strip()
+    if not text:
+        return
+    by_name = {level.name: level for level in LogLevel} | {str(level.value): level for level in LogLevel}
+    if text.upper() in by_name:
+        set_log_level(by_name[text.upper()])
+    else:
+        names = ", ".join(level.name.lower() for level in LogLevel)
+        logger.warning("PYPTO_LOG_LEVEL=%r is no level; use one of %s", text, names)
+
+
+configure_from_environment()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pypto
 import pytest
 import torch
 from pypto import ir
@@ -15,6 +16,7 @@ from pypto.runtime import DistributedWorker, RunConfig, ScalarSpec, TensorSpec, 
 from pypto.runtime.runner import RunResult
 
 import pytest_pypto.pypto.runtime as runtime
+from pytest_pypto.pypto import logs
 from pytest_pypto.pypto.runtime.logs import configure_from_environment
 
 ROOT = Path(runtime.__file__).parent.parent
@@ -51,8 +53,6 @@ def test_unknown_log_levels(level: object) -> None:
 
 @pytest.mark.parametrize(("level", "name"), [(10, "DEBUG"), (25, "WARN"), (40, "ERROR"), (50, "NONE")])
 def test_the_compiler_s_log_can_follow(level: int, name: str) -> None:
-    import pypto
-
     configure_log(level, sync_pypto=True)
     assert pypto.get_log_level() is pypto.LogLevel[name]
 
@@ -61,6 +61,22 @@ def test_the_environment_sets_the_level(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("PYPTO_RUNTIME_LOG", "error")
     configure_from_environment()
     assert log_level() == logging.ERROR
+
+
+@pytest.mark.parametrize(("text", "name"), [("none", "NONE"), ("Debug", "DEBUG"), ("3", "ERROR"), ("", "WARN")])
+def test_the_environment_sets_the_compiler_s_level(text: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pypto.set_log_level(pypto.LogLevel.WARN)
+    monkeypatch.setenv("PYPTO_LOG_LEVEL", text)
+    logs.configure_from_environment()
+    assert pypto.get_log_level() is pypto.LogLevel[name]
+
+
+def test_an_unknown_level_in_the_environment_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PYPTO_LOG_LEVEL", "loud")
+    logs.configure_from_environment()
+    assert "PYPTO_LOG_LEVEL='loud' is no level; use one of debug, info, warn" in caplog.text
 
 
 @pytest.mark.parametrize(

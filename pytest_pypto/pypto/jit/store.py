@@ -9,7 +9,6 @@ removed and built again. Files are data, nothing of an entry is executed. Removi
 from __future__ import annotations
 
 import json
-import logging
 import os
 import shutil
 import tempfile
@@ -22,6 +21,7 @@ from typing import Any
 from filelock import FileLock
 
 from ..codegen.metadata import META_NAME
+from ..logs import child_log
 from .keys import digest
 
 VARIABLE = "PYPTO_JIT_CACHE_DIR"
@@ -31,7 +31,7 @@ MAX_BYTES = 256 << 20
 _ABANDONED_SECONDS = 3600
 _OF_ONE_RUN = ("debug/", "dfx_outputs/", "passes_dump/", "report/pipeline_profile.")
 """Files that belong to one build or one run of an artifact, not to what was compiled."""
-_log = logging.getLogger("pypto.jit")
+_log = child_log("jit")
 
 Files = Mapping[str, bytes]
 """Content of files by path, with `/` between the parts."""

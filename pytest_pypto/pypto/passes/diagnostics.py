@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -14,6 +13,7 @@ from ..ir.enums import MemorySpace, is_incore_type
 from ..ir.program import Function, Program
 from ..ir.types import TileType
 from ..ir.visitor import exprs_of, uses_of, walk_stmts
+from ..logs import child_log
 from ._util import is_call
 from .diagnostic_types import (
     Diagnostic,
@@ -24,7 +24,7 @@ from .diagnostic_types import (
 )
 from .parallel_memory import parallel_loop_carries_memory
 
-_log = logging.getLogger("pypto.passes")
+_log = child_log("passes")
 Check = Callable[[Program], Iterator[Diagnostic]]
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from ..ir.span import UNKNOWN, Span
+from ..logs import child_log
 from .diagnostic_types import Diagnostic, DiagnosticSeverity
 
-_log = logging.getLogger("pypto.passes")
+_log = child_log("passes")
 _sink: ContextVar[list[Diagnostic] | None] = ContextVar("pypto_hints", default=None)
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from enum import Enum
 
 from ..ir.program import Program
+from ..logs import child_log
 from .base import Pass
 from .context import MemoryPlanner, PassContext, VerificationLevel, active_planner
 from .diagnostic_types import Diagnostic, DiagnosticPhase
@@ -18,7 +18,7 @@ from .properties import AUTOMATIC, STRUCTURAL, IRPropertySet
 
 __all__ = ["OptimizationStrategy", "PassDumpLevel", "PassManager", "PassPipeline"]
 
-_log = logging.getLogger("pypto.passes")
+_log = child_log("passes")
 
 
 class OptimizationStrategy(Enum):

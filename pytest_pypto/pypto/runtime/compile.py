@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from ..codegen.metadata import META_NAME
 from ..codegen.options import source_locations_wanted
 from ..codegen.refusals import refuse_distributed, refuse_names
 from ..ir.program import Program
+from ..logs import child_log
 from ..passes.context import (
     MemoryPlanner,
     PassContext,
@@ -33,7 +33,7 @@ from .compiled import CompiledProgram
 from .distributed import DistributedConfig
 from .platforms import ExecutionMode, parse_platform, platform_name
 
-_log = logging.getLogger("pypto.compile")
+_log = child_log("compile")
 _told: set[str] = set()
 
 
