@@ -110,6 +110,8 @@ def _gemv(site: Site) -> str:
 
 @register("tile.gemv_acc", region="always")
 def _gemv_acc(site: Site) -> str:
+    if site.facts.get("write_through"):
+        return f"_gemv_into({site[0]}, {site[1]}, {site[2]})"
     return f"_gemv({site[1]}, {site[2]}, {site[0]})"
 
 

@@ -21,8 +21,13 @@ from .flow import Definition, Flow, Place, last_use, names_reached
 Root = e.Var | int
 """Where storage comes from: a parameter, or the id of the call that made it."""
 
-ACCUMULATING = frozenset({"tensor.matmul_acc", "tile.matmul_acc", "tile.batch_matmul_acc", "tile.matmul_mx_acc"})
-"""Operators that update their accumulator in place when it is a window of a larger one."""
+ACCUMULATING = frozenset(
+    {"tensor.matmul_acc", "tile.matmul_acc", "tile.batch_matmul_acc", "tile.matmul_mx_acc", "tile.gemv_acc"}
+)
+"""Operators that update their accumulator in place when it is a window of a larger one.
+
+The tensor form does so only in a window of a `tensor.create` that nothing else writes, which kernels keep in the
+accumulator memory; a window of any other tensor is read there, and the sum is a value of its own."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,9 @@ class Analysis:
         self.roots: dict[e.Var, set[Root]] = defaultdict(set)
         self.edges: dict[e.Var, set[e.Var]] = defaultdict(set)
         self.windows: set[e.Var] = set()
+        self.accumulators: set[Root] = {
+            id(c) for c, _, _ in flow.calls if isinstance(c, e.Call) and c.op.name in {"tensor.create", *ACCUMULATING}
+        }
         for param in flow.function.params:
             self.roots[param].add(param)
         self._solve()
@@ -114,6 +122,8 @@ class Analysis:
                 place = 0
             if place is not None and place < len(source.args):
                 roots, names, window = self.trace(source.args[place])
+                if source.op.name == "tensor.matmul_acc" and not roots <= self.accumulators:
+                    return {id(source)}, set(), False
                 own: set[Root] = {id(source)} if source.op.name in ACCUMULATING else set()
                 return roots | own, names, window or handler.window
             return {id(source)}, set(), False
@@ -151,13 +161,22 @@ class Analysis:
             if handler is not None and isinstance(call, e.Call):
                 if handler.writes is not None:
                     found.append((place, call.args[handler.writes], call))
-                elif call.op.name in ACCUMULATING and self._is_window(call.args[0]):
-                    found.append((place, call.args[0], call))
                 continue
             summary = self.summaries.get(call.op.name)
             if callee_of(call, self.functions) is not None and summary is not None:
                 found += [(place, call.args[k], call) for k in sorted(summary.writes) if k < len(call.args)]
+        written = {r for _, target, _ in found for r in self.trace(target)[0]}
+        for call, place, _ in self.flow.calls:
+            if isinstance(call, e.Call) and call.op.name in ACCUMULATING and self._writes_through(call, written):
+                found.append((place, call.args[0], call))
         return found
+
+    def _writes_through(self, call: e.Call, written: set[Root]) -> bool:
+        """True when the accumulator of `call` is a window of a larger one; `written` is what others write."""
+        if not self._is_window(call.args[0]):
+            return False
+        roots, _, _ = self.trace(call.args[0])
+        return call.op.name != "tensor.matmul_acc" or (roots <= self.accumulators and not roots & written)
 
     def _is_window(self, target: e.Expr) -> bool:
         _, names, window = self.trace(target)

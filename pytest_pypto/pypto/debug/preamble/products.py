@@ -44,6 +44,12 @@ def _gemv(a: torch.Tensor, b: torch.Tensor, plus: torch.Tensor | None = None) ->
     return _with_valid(out, valid)
 
 
+def _gemv_into(acc: torch.Tensor, a: torch.Tensor, b: torch.Tensor) -> Any:
+    """Add `[1, K] @ [K, N]` to row 0 of `acc`, which is a window; returns `acc`."""
+    acc[:1].add_(_matmul(a, b)[:1])
+    return _with_valid(acc.detach(), (1, _region(b)[-1]))
+
+
 def _matmul_mx(a: torch.Tensor, a_scale: torch.Tensor, b: torch.Tensor, b_scale: torch.Tensor) -> Any:
     """The product of block-scaled operands: one scale per 32 elements along K of each row of `a`, column of `b`."""
     k = a.shape[-1]
