@@ -150,12 +150,15 @@ def test_contradicting_level() -> None:
             return x
 
 
-def test_defaults_are_passed_over() -> None:
-    @pl.function
-    def main(x: T = None):  # type: ignore[assignment]
-        return x
+def test_defaults_have_no_effect_and_that_is_said_once() -> None:
+    with pytest.warns(UserWarning, match="default values of parameters have no effect") as said:
 
-    assert [p.name_hint for p in main.params] == ["x"]
+        @pl.function
+        def main(x: T = None, y: T = None):  # type: ignore[assignment]
+            return x
+
+    assert [p.name_hint for p in main.params] == ["x", "y"]
+    assert [(Path(w.filename).name, w.lineno) for w in said] == [(Path(__file__).name, main.span.begin_line)]
 
 
 @pytest.mark.parametrize(("rest", "name"), [("*args: int", "args"), ("*, y: T", "y"), ("**kw", "kw")])

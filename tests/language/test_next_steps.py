@@ -15,6 +15,7 @@ from .marked import error_of, function, printed_body, unmark
         ("an(x)", "pl.and_()"),
         ("lod(x)", "pl.load()"),
         ("tensor.ad(x, x)", "pl.tensor.add()"),
+        ("adds(x, 1.0)", "pl.tensor.adds()"),
     ],
 )
 def test_nearest_legal_name(call: str, near: str) -> None:

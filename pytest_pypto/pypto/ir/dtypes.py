@@ -155,6 +155,30 @@ for _row in (
 DataType.DEFAULT_CONST_INT = DataType.INT64
 DataType.DEFAULT_CONST_FLOAT = DataType.FP32
 
+
+def integer_range(dtype: DataType) -> tuple[int, int] | None:
+    """Least and greatest integer of an integer type or BOOL; None for other types."""
+    if dtype.is_signed_int():
+        return -(1 << dtype.get_bit() - 1), (1 << dtype.get_bit() - 1) - 1
+    return (0, (1 << dtype.get_bit()) - 1) if dtype.is_unsigned_int() or dtype is DataType.BOOL else None
+
+
+def fitting(value: int, dtype: DataType) -> int:
+    """`value`, which has to be one of the values of an integer type (other types take any).
+
+    Raises:
+        ValueError: it lies outside; the message names the range and, where there is one, the value of the same bits.
+    """
+    limits = integer_range(dtype)
+    if limits is None or limits[0] <= value <= limits[1]:
+        return value
+    low, high = limits
+    message = f"{value} is no value of type {dtype.name}, which has {low} .. {high}"
+    if dtype is not DataType.BOOL and -(high + 1) <= value < 1 << dtype.get_bit():
+        message += f"; {(value - low) % (1 << dtype.get_bit()) + low} has the same bits"
+    raise ValueError(message)
+
+
 INDEX: Final = DataType.INDEX
 BOOL: Final = DataType.BOOL
 FP32: Final = DataType.FP32

@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import expr as e
 from .. import scalar_ops
-from ..dtypes import INDEX, DataType
+from ..dtypes import INDEX, DataType, fitting
 from ..enums import MemorySpace
 from ..op_table import find_op
 from ..span import Span
@@ -94,7 +94,7 @@ def fill_value(value: Any, dtype: DataType, span: Span) -> e.Expr:
     if type(value) is float:
         return e.ConstFloat(value, dtype if dtype.is_float() else DataType.FP32, span)
     if type(value) is int:
-        return e.ConstInt(value, dtype if dtype.is_int() else DataType.INDEX, span)
+        return e.ConstInt(fitting(value, dtype), dtype if dtype.is_int() else DataType.INDEX, span)
     return values.constant(value, dtype, span) if values.is_literal(value) else values.expression(value)
 
 

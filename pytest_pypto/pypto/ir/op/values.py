@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import expr as e
-from ..dtypes import FP32, INDEX, DataType
+from ..dtypes import FP32, INDEX, DataType, fitting
 from ..enums import CAST_MODES, MemorySpace, PadValue, PipeType, TensorLayout, TileLayout
 from ..op_table import OpSpec, Param
 from ..span import Span
@@ -47,14 +47,18 @@ def type_word(value: Any) -> str:
 
 
 def constant(value: float, dtype: DataType | None, span: Span) -> e.Expr:
-    """A bare literal as a constant. An int takes `dtype` (a float one makes it a float), a float stays FP32."""
+    """A bare literal as a constant. An int takes `dtype` (a float one makes it a float), a float stays FP32.
+
+    Raises:
+        ValueError: an int that `dtype` does not have.
+    """
     if isinstance(value, bool):
         return e.ConstBool(value, span)
     if isinstance(value, float):
         return e.ConstFloat(value, FP32, span)
     if dtype is not None and dtype.is_float():
         return e.ConstFloat(float(value), dtype, span)
-    return e.ConstInt(value, INDEX if dtype is None else dtype, span)
+    return e.ConstInt(fitting(value, INDEX if dtype is None else dtype), INDEX if dtype is None else dtype, span)
 
 
 def element(value: Any, dtype: DataType | None, span: Span) -> e.Expr:
@@ -90,11 +94,12 @@ def integer(value: Any, dtype: DataType, span: Span) -> e.Expr:
 
     Raises:
         TypeError: not an integer.
+        ValueError: a literal that `dtype` does not have.
     """
     if isinstance(value, MemorySpace):
         value = value.value
     if isinstance(value, int) and not isinstance(value, bool):
-        return e.ConstInt(value, dtype, span)
+        return e.ConstInt(fitting(value, dtype), dtype, span)
     made = value if isinstance(value, e.Expr) else None
     if made is None or not isinstance(made.type, (ScalarType, UnknownType)):
         raise TypeError(

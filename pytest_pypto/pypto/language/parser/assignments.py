@@ -136,7 +136,18 @@ def _is_assigned_again(ctx: Ctx, name: str, old: e.Var, type_: t.Type, node: ast
     if ctx.scopes.has_only_leaked(name) and name not in ctx.branch_names:
         return False
     message = f"Cannot reassign '{name}' with a different type: was {print_type(old.type)}, got {print_type(type_)}"
-    ctx.fail(ParserTypeError, message, node, "choose another name for the new value")
+    hint = "choose another name for the new value"
+    if _became_index(old.type, type_):
+        want = print_type(old.type)
+        dtype = want[want.index("[") + 1 : -1]
+        hint = f"a bare integer is an INDEX: write pl.const(2, {dtype}) for it, or {name}: {want} = ..."
+    ctx.fail(ParserTypeError, message, node, hint)
+
+
+def _became_index(old: t.Type, new: t.Type) -> bool:
+    """True for an integer of another type that was computed together with bare integers."""
+    both = isinstance(old, t.ScalarType) and isinstance(new, t.ScalarType)
+    return both and old.dtype.is_int() and new.dtype is INDEX  # type: ignore[attr-defined]
 
 
 def same_type(a: t.Type, b: t.Type) -> bool:
@@ -186,7 +197,7 @@ def apply_annotation(ctx: Ctx, target: ast.Name, value: e.Expr, said: Annotation
     _check(ctx, target, want, have)
     type_ = _merged(want, have, said)
     if isinstance(value, e.ConstInt) and isinstance(type_, t.ScalarType) and type_.dtype is not value.dtype:
-        return e.ConstInt(value.value, type_.dtype, value.span), type_
+        return e.ConstInt(ctx.fitting(value.value, type_.dtype, target), type_.dtype, value.span), type_
     return (_retyped(value, type_) if type_ is not have else value), type_
 
 

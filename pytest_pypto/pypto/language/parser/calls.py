@@ -111,10 +111,13 @@ def _const(ctx: Ctx, node: ast.Call, want: Type | None) -> Value:
     if type(value) is int:
         if not INT_MIN <= value <= INT_MAX:
             ctx.fail(ParserTypeError, "integer constant does not fit in 64 bits", parts[0], TOO_BIG)
+        ctx.fitting(value, dtype, parts[0])
         return e.ConstBool(bool(value), span) if dtype is DataType.BOOL else e.ConstInt(value, dtype, span)
     if type(value) is float:
         if dtype.is_int() and not math.isfinite(value):
             ctx.fail(ParserTypeError, f"{value} is no {dtype}", parts[0], "write a finite number, or a float dtype")
+        if dtype.is_int():
+            ctx.fitting(int(value), dtype, parts[0])
         return e.ConstFloat(value, dtype, span)
     hint = "for a variable write pl.cast(x, dtype)"
     ctx.fail(ParserTypeError, f"pl.const() takes a number, got {ast.unparse(parts[0])}", parts[0], hint)

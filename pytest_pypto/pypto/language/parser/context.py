@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
 from ...ir import expr as e
-from ...ir.dtypes import FP32, INDEX
+from ...ir.dtypes import FP32, INDEX, DataType, fitting
 from ...ir.enums import FunctionType, Level, Role, SplitMode
 from ...ir.program import Function
 from ...ir.span import Span
@@ -179,6 +179,14 @@ class Ctx:
         """`value` as an IR expression."""
         value = self.value(node)
         return value if isinstance(value, e.Expr) else self.lift(value, node)
+
+    def fitting(self, value: int, dtype: DataType, node: ast.AST) -> int:
+        """An integer written for a place of type `dtype`; it must be one of its values."""
+        try:
+            return fitting(value, dtype)
+        except ValueError as exc:
+            problem, _, same = str(exc).partition("; ")
+            self.fail(ParserTypeError, problem, node, same or "write a value of that range, or a wider dtype")
 
     def lift(self, value: Value, node: ast.AST) -> e.Expr:
         """A Python number or list as an IR expression: INDEX, FP32, BOOL constants, tuples."""

@@ -240,7 +240,7 @@ def _unary(ctx: Ctx, node: ast.UnaryOp) -> Value:
         if isinstance(value, (e.ConstInt, e.ConstFloat)) and ctx.program.printed:
             return e.Neg(value, value.dtype, ctx.span(node))
         if isinstance(value, e.ConstInt):
-            return e.ConstInt(-value.value, value.dtype, ctx.span(node))
+            return e.ConstInt(ctx.fitting(-value.value, value.dtype, node), value.dtype, ctx.span(node))
         if isinstance(value, e.ConstFloat):
             return e.ConstFloat(-value.value, value.dtype, ctx.span(node))
         return apply_scalar(ctx, ops.neg, (_operand(ctx, value, node.operand),), node)

@@ -195,7 +195,12 @@ def _parameters(ctx: Ctx, node: ast.FunctionDef) -> list[tuple[e.Var, ParamDirec
 
 
 def _check_kinds(ctx: Ctx, args: ast.arguments) -> None:
-    """Callers pass every parameter by position; default values stand for nothing and are passed over."""
+    """Callers pass every parameter by position; default values stand for nothing, which is said once."""
+    if args.defaults:
+        from .expressions import warn
+
+        message = "default values of parameters have no effect: callers pass every parameter of a @pl.function"
+        warn(ctx, message, args.defaults[0])
     other = args.vararg or args.kwarg or (args.kwonlyargs[0] if args.kwonlyargs else None)
     if other is not None:
         message = f"Unsupported kind of parameter: '{other.arg}'"

@@ -86,8 +86,9 @@ def _unknown(ctx: Ctx, name: str, node: ast.AST) -> NoReturn:
     space, _, last = name.rpartition(".")
     known = [n for n in op_table.all_ops() if not space or n.startswith(f"{space}.")]
     near = _nearest(last, {n.rpartition(".")[2] for n in known})
-    prefix = f"pl.{space}." if space else "pl."
-    hint = f"did you mean {prefix}{near}()?" if near else "python -m pytest_pypto info lists the operators"
+    hint = (
+        f"did you mean pl.{_home(space, near)}{near}()?" if near else "python -m pytest_pypto info lists the operators"
+    )
     if not space:
         message = f"Unknown operation 'pl.{last}'"
     elif space.split(".")[0] in ("tensor", "tile", "system", "array", "prefetch", "pld"):
@@ -95,6 +96,15 @@ def _unknown(ctx: Ctx, name: str, node: ast.AST) -> NoReturn:
     else:
         message = f"Unknown operation 'pl.{space.split('.')[0]}'"
     ctx.fail(InvalidOperationError, message, node, hint)
+
+
+def _home(space: str, name: str) -> str:
+    """The namespace in front of an operator; without a given one, the first that has it: pl, pl.tensor, ..."""
+    from ..op.dispatch import signature
+
+    spaces = [space] if space else ["", "tensor", "tile", "system", "array"]
+    found = next((s for s in spaces if signature(f"{s}.{name}" if s else name) is not None), space)
+    return f"{found}." if found else ""
 
 
 def _nearest(word: str, names: set[str]) -> str | None:
