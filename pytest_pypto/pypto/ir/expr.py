@@ -119,6 +119,10 @@ class Var(Expr):
     span: Span = UNKNOWN
     unique_id: int = field(default_factory=lambda: next(_ids), init=False)
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.type, Type) or not isinstance(self.name_hint, str):
+            raise TypeError(f"Var(name, type) takes a string and an ir type, got {self.name_hint!r} and {self.type!r}")
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class IterArg(Var):
@@ -133,6 +137,9 @@ class IterArg(Var):
         put(self, "span", span)
         put(self, "unique_id", next(_ids))
         put(self, "initValue", initValue)
+        Var.__post_init__(self)
+        if not isinstance(initValue, Expr):
+            raise TypeError(f"the initial value of IterArg {name_hint!r} must be an ir.Expr, got {initValue!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
@@ -288,6 +295,16 @@ class ConstBool(Expr):
         object.__setattr__(self, "type", ScalarType(BOOL))
 
 
+def _check_call(made: Call | Submit) -> None:
+    """Refuse what is no operator or no operand where it is made, not where it is printed."""
+    kind = type(made).__name__
+    if not isinstance(made.op, Op):
+        raise TypeError(f"{kind}() takes an ir.Op('tile.add') or ir.GlobalVar('kernel') first, got {made.op!r}")
+    for arg in made.args:
+        if not isinstance(arg, Expr):
+            raise TypeError(f"operands of {kind} {made.op.name!r} must be ir.Expr, got {arg!r}")
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class Call(Expr):
     """A call of an operator (`op` is an `Op`) or of a function of the program (`op` is a `GlobalVar`).
@@ -324,6 +341,7 @@ class Call(Expr):
         put = object.__setattr__
         put(self, "op", op)
         put(self, "args", tuple(args))
+        _check_call(self)
         put(self, "kwargs", dict((maps[0] if maps else kwargs) or {}))
         put(self, "attrs", dict((maps[1] if len(maps) > 1 else attrs) or {}))
         put(self, "type", UnknownType.get() if type is None else type)
@@ -377,6 +395,7 @@ class Submit(Expr):
         put = object.__setattr__
         put(self, "op", op)
         put(self, "args", tuple(args))
+        _check_call(self)
         put(self, "deps", tuple(deps))
         put(self, "kwargs", dict((maps[0] if maps else kwargs) or {}))
         put(self, "attrs", dict((maps[1] if len(maps) > 1 else attrs) or {}))
@@ -403,6 +422,9 @@ class MakeTuple(Expr):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "elements", tuple(self.elements))
+        for e in self.elements:
+            if not isinstance(e, Expr):
+                raise TypeError(f"elements of a MakeTuple must be ir.Expr, got {e!r}; ir.make_tuple takes numbers too")
         object.__setattr__(self, "type", TupleType(tuple(e.type for e in self.elements)))
 
 

@@ -63,6 +63,7 @@ class Function(IRNode):
         put(self, "param_directions", tuple(d for _, d in pairs))
         put(self, "return_types", tuple(return_types))
         put(self, "body", body)
+        _check_parts(self)
         put(self, "span", span)
         put(self, "func_type", type)
         level_, role_ = _derive(name, type, level, role)
@@ -103,6 +104,16 @@ class Function(IRNode):
             "requires_runtime_binding": self.requires_runtime_binding,
         }
         return Function(**(fields | changes))
+
+
+def _check_parts(made: Function) -> None:
+    """Refuse what is no parameter, type or body where the function is made, not where it is printed."""
+    for what, parts, kind in (("params", made.params, Var), ("return_types", made.return_types, Type)):
+        for part in parts:
+            if not isinstance(part, kind):
+                raise TypeError(f"{what} of Function {made.name!r} must be ir.{kind.__name__}, got {part!r}")
+    if not isinstance(made.body, Stmt):
+        raise TypeError(f"the body of Function {made.name!r} must be an ir.Stmt, got {made.body!r}")
 
 
 def _derive(name: str, kind: FunctionType, level: Level | None, role: Role | None) -> tuple[Level | None, Role | None]:

@@ -23,6 +23,8 @@ class BinaryExpr(Expr):
     type: Type = field(init=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.left, Expr) or not isinstance(self.right, Expr):
+            raise TypeError(f"operands of {type(self).__name__} must be ir.Expr, got {self.left!r} and {self.right!r}")
         object.__setattr__(self, "type", ScalarType(self.dtype))
 
 
@@ -37,6 +39,8 @@ class UnaryExpr(Expr):
     type: Type = field(init=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.operand, Expr):
+            raise TypeError(f"the operand of {type(self).__name__} must be an ir.Expr, got {self.operand!r}")
         object.__setattr__(self, "type", ScalarType(self.dtype))
 
 

@@ -29,6 +29,13 @@ def _tuples(node: object, *names: str) -> None:
             object.__setattr__(node, name, tuple(value))
 
 
+def _all(node: object, name: str, kind: type) -> None:
+    """Refuse members that are no `kind` where the node is made, not where it is printed."""
+    for part in getattr(node, name):
+        if not isinstance(part, kind):
+            raise TypeError(f"{name} of {type(node).__name__} must be ir.{kind.__name__}, got {part!r}")
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AssignStmt(Stmt):
     """var = value"""
@@ -38,6 +45,10 @@ class AssignStmt(Stmt):
     span: Span = UNKNOWN
     leading_comments: tuple[str, ...] = _comments()
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.var, Var) or not isinstance(self.value, Expr):
+            raise TypeError(f"AssignStmt takes an ir.Var and an ir.Expr, got {self.var!r} and {self.value!r}")
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EvalStmt(Stmt):
@@ -46,6 +57,10 @@ class EvalStmt(Stmt):
     expr: Expr
     span: Span = UNKNOWN
     leading_comments: tuple[str, ...] = _comments()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.expr, Expr):
+            raise TypeError(f"EvalStmt takes an ir.Expr, got {self.expr!r}")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -58,6 +73,7 @@ class ReturnStmt(Stmt):
 
     def __post_init__(self) -> None:
         _tuples(self, "value")
+        _all(self, "value", Expr)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -70,6 +86,7 @@ class YieldStmt(Stmt):
 
     def __post_init__(self) -> None:
         _tuples(self, "value")
+        _all(self, "value", Expr)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -82,6 +99,7 @@ class SeqStmts(Stmt):
 
     def __post_init__(self) -> None:
         _tuples(self, "stmts")
+        _all(self, "stmts", Stmt)
 
     def __getitem__(self, i: int) -> Stmt:
         return self.stmts[i]
@@ -106,6 +124,7 @@ class IfStmt(Stmt):
 
     def __post_init__(self) -> None:
         _tuples(self, "return_vars")
+        _all(self, "return_vars", Var)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
