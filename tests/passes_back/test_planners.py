@@ -26,6 +26,12 @@ BODIES: dict[str, tuple[str, Callable[[int], tuple[torch.Tensor, torch.Tensor]]]
         "o = pl.assemble(o, y, [0, 0])\nq = pl.assemble(q, m, [0, 0])",
         lambda n: ((A @ B + 1) * (3 if n > 2 else 1), A @ B + 1),
     ),
+    "column_from_branches": (  # the column is used as a row, so one buffer has two shapes
+        "x = pl.row_max(a)\nx = pl.mul(x, 1.0)\ny = pl.mul(pl.row_sum(a), 0.5)\nn = pl.read(c, [0])\n"
+        "if n > 2:\n    x = pl.add(y, x)\nelse:\n    y = pl.add(x, 1.0)\n"
+        "o = pl.assemble(o, pl.row_expand_mul(a, x), [0, 0])\nq = pl.assemble(q, pl.row_expand_mul(a, y), [0, 0])",
+        lambda n: _columns(n > 2),
+    ),
     "exchanged_carries": (
         "x = pl.add(a, 1.0)\ny = pl.mul(a, 2.0)\nfor i in pl.range(3):\n    t = pl.add(x, y)\n    x = y\n    y = t\n"
         "o = pl.assemble(o, x, [0, 0])\nq = pl.assemble(q, y, [0, 0])",
@@ -54,6 +60,11 @@ BODIES: dict[str, tuple[str, Callable[[int], tuple[torch.Tensor, torch.Tensor]]]
         lambda n: (2 * A, A),
     ),
 }
+
+
+def _columns(added: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    x, y = A.max(1, keepdim=True).values, A.sum(1, keepdim=True) * 0.5
+    return (A * (x + y), A * y) if added else (A * x, A * (x + 1))
 
 
 def _fibonacci() -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from .whole import SENTINEL, check_device, check_stages, out, program, randn
+from .whole import SENTINEL, check_device, check_stages, out, program, randn, stages
 
 PLATFORMS = pytest.mark.parametrize("platform", ["a2a3sim", "a5sim"])
 SPLITS = pytest.mark.parametrize("split", ["NONE", "UP_DOWN", "LEFT_RIGHT"])
@@ -261,3 +261,47 @@ def test_valid_rows_that_are_an_int32_of_run_time(rows: int, split: str, platfor
     inputs = {"x": x, "w": w, "c": torch.tensor([rows], dtype=torch.int32), "o": out(32, 32)}
     check_stages(text, inputs, {"o": want}, platform)
     check_device(text, inputs, {"o": want}, platform, tmp_path)
+
+
+@PLATFORMS
+@pytest.mark.parametrize("rows", [16, 17])
+def test_factors_of_the_rows_are_whole_when_the_columns_are_split(rows: int, platform: str, tmp_path: Path) -> None:
+    """The vector operators turn the factors into a row and back; no lane may take half of them on the way."""
+    text = program(
+        f"a: [{rows}, 64] FP32\nb: [64, 64] FP32\nf: [{rows}, 1] FP32\n"
+        f"o: [{rows}, 64] FP32 Out\np: [{rows}, 1] FP32 Out",
+        "g = pl.add(pl.mul(f, 0.5), f)\no = pl.assemble(o, pl.row_expand_mul(pl.matmul(a, b), g), [0, 0])\n"
+        "p = pl.assemble(p, g, [0, 0])",
+        "LEFT_RIGHT",
+    )
+    a, b, f = randn(rows, 64), randn(64, 64, seed=1), randn(rows, 1, seed=2)
+    inputs = {"a": a, "b": b, "f": f, "o": out(rows, 64), "p": out(rows, 1)}
+    want = {"o": a @ b * (1.5 * f), "p": 1.5 * f}
+    check_stages(text, inputs, want, platform)
+    check_device(text, inputs, want, platform, tmp_path)
+
+
+@PLATFORMS
+@pytest.mark.parametrize("shape", ["[{}]", "[{}, 1]"])
+@pytest.mark.parametrize("columns", [24, 40, 64])
+def test_bias_turned_into_a_row_of_split_columns(columns: int, shape: str, platform: str, tmp_path: Path) -> None:
+    """Half of 24 or 40 numbers ends inside a block of 32 bytes, so lane 1 gets a copy."""
+    text = program(
+        f"a: [16, 64] FP32\nb: [64, {columns}] FP32\nf: {shape.format(columns)} FP32\no: [16, {columns}] FP32 Out",
+        f"g = pl.reshape(f, [1, {columns}])\no = pl.assemble(o, pl.col_expand_add(pl.matmul(a, b), g), [0, 0])",
+        "LEFT_RIGHT",
+    )
+    a, b, f = randn(16, 64), randn(64, columns, seed=1), randn(columns, seed=2)
+    inputs = {"a": a, "b": b, "f": f if shape == "[{}]" else f[:, None], "o": out(16, columns)}
+    check_stages(text, inputs, {"o": a @ b + f}, platform)
+    check_device(text, inputs, {"o": a @ b + f}, platform, tmp_path)
+
+
+def test_an_odd_row_made_by_a_reshape_is_not_split() -> None:
+    text = program(
+        "a: [16, 64] FP32\nb: [64, 33] FP32\nf: [33] FP32\no: [16, 33] FP32 Out",
+        "g = pl.reshape(f, [1, 33])\no = pl.assemble(o, pl.col_expand_add(pl.matmul(a, b), g), [0, 0])",
+        "LEFT_RIGHT",
+    )
+    with pytest.raises(ValueError, match="a tile with 33 columns, which the vector lanes cannot share evenly"):
+        stages(text, "a2a3sim")

@@ -89,9 +89,10 @@ def _half(func: Function, side: Side, affinity: Affinity, earlier: dict, handler
     pruner = Pruner(side, affinity, handler.v2c_fractal_adaptation)
     body = remove_unneeded(pruner.body(func.body))
     body = remove_unneeded(bind_missing(body, func.params, earlier, side))
-    body = place_frees(body)
-    if not has_setup(func.body):
-        slots = int(func.attrs.get("slot_num", DEFAULT_SLOTS))
+    slots = int(func.attrs.get("slot_num", DEFAULT_SLOTS))
+    own_setup = has_setup(func.body)
+    body = place_frees(body, None if own_setup else slots)
+    if not own_setup:
         body = insert_setup(body, pipe_setup(func.name, side, pruner.crossings, slots, func.span))
     kind = _KIND[side]
     name = f"{func.name}_{kind.name.lower()}"

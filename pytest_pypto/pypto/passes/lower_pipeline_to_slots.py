@@ -15,7 +15,7 @@ from .base import FunctionPass
 from .context import MemoryPlanner, active_planner
 from .device_ir import body_like, is_device, nested_bodies, op_name, with_bodies
 from .lower_pipeline_loops import _T6
-from .mixed.tfree import shared_storage
+from .mixed.slot_order import shared_storage
 from .pipelining.loops import demoted, is_pipeline, stages_of
 
 _SPACES = (MemorySpace.Vec, MemorySpace.Mat, MemorySpace.Acc)

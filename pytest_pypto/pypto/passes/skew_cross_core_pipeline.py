@@ -12,7 +12,7 @@ from .base import FunctionPass
 from .device_ir import all_uses, body_like, is_device, nested_bodies, op_call, op_name, with_bodies
 from .lower_pipeline_loops import _T6
 from .mixed.pipes import INITS
-from .mixed.tfree import POPS
+from .mixed.slot_order import POPS
 from .pipelining.loops import (
     Trips,
     bind_results,

@@ -11,7 +11,7 @@ from ..ir.program import Function, Program
 from ..ir.visitor import IRMutator, replace_call, walk_stmts
 from .base import FunctionPass
 from .device_ir import is_device, kernel_error, op_call
-from .mixed.tfree import POPS, freed_tile, shared_storage
+from .mixed.slot_order import POPS, freed_tile, shared_storage
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def hoist(em: Emitter, var: Var, span: Span) -> Handle:
     assert type_.memref is not None
     rows, cols = tile_valid(type_)
     dynamic = any(not isinstance(d, int) and const_value(d) is None for d in (rows, cols))
-    known = None if em.options.baked_addresses else _same_piece(em, type_)
+    known = None if em.options.baked_addresses else _same_piece(em, var, span)
     if known is not None:
         em.tiles[var] = known
         if dynamic:
@@ -85,13 +85,18 @@ def hoist(em: Emitter, var: Var, span: Span) -> Handle:
     return handle
 
 
-def _same_piece(em: Emitter, type_: TileType) -> Handle | None:
-    """The handle of the same bytes and type, when the assembler plans memory."""
+def _same_piece(em: Emitter, var: Var, span: Span) -> Handle | None:
+    """A handle of the same bytes when the assembler plans memory, retyped when the tile has another shape."""
     from .open_memory import find_piece
 
+    type_ = tile_type(var)
     assert type_.memref is not None
-    known = find_piece(em, type_.memref)
-    return known if known is not None and known.type_text == tile_text(type_) else None
+    known, text = find_piece(em, type_.memref), tile_text(type_)
+    if known is None or known.type_text == text:
+        return known
+    view = Handle(em.names.take(var.name_hint), text, type_.memref)
+    em.line(f"{view.name} = pto.treshape {known.name} : {known.type_text} -> {text}", span)
+    return view
 
 
 def set_valid(em: Emitter, handle: Handle, extents: tuple[str, str]) -> None:

@@ -13,12 +13,14 @@ from ..mixed.affinity import Affinity, Side, is_boundary
 from . import boundary
 from .part import AXIS_NAMES, Lane, Part, lane_type
 from .rules import RULES, elementwise
+from .turned import turned_vectors
 
 
 class LaneRewriter(IRMutator):
     """Rewrites one body for a lane.
 
-    `parts` says which (new) variables hold a lane's part; everything else is whole, the same on both lanes.
+    `parts` says which (new) variables hold a lane's part; everything else is whole, the same on both lanes. `turned`
+    are variables (of the old body) that only an operator's taste gives more than one cell on the split axis.
     """
 
     def __init__(self, lane: Lane, affinity: Affinity) -> None:
@@ -26,6 +28,7 @@ class LaneRewriter(IRMutator):
         self.lane = lane
         self.affinity = affinity
         self.parts: dict[e.Var, Part] = {}
+        self.turned: frozenset[e.Var] | None = None
 
     def part_of(self, expr: e.Expr) -> Part | None:
         """The part that a (rewritten) expression holds, or None when it is whole."""
@@ -46,6 +49,8 @@ class LaneRewriter(IRMutator):
 
     def body(self, body: s.Stmt) -> s.Stmt:
         """The rewritten statements of a body."""
+        if self.turned is None:
+            self.turned = turned_vectors(body, self.lane.axis)
         made: list[s.Stmt] = []
         for stmt in s.stmts_of(body):
             made.extend(self.stmts(stmt))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...ir import expr as e
 from ...ir import stmt as s
+from ...ir.enums import MemorySpace
 from ...ir.visitor import replace_call
 from ..device_ir import kernel_error, op_assign, tile_of
 from .base import divided, own_part, plain
@@ -14,6 +15,9 @@ from .part import AXIS_NAMES, Part, constant, halve, in_tuple, replaced
 
 if TYPE_CHECKING:
     from .rewriter import LaneRewriter
+
+_ALIGN = 32
+"""Bytes at multiples of which a vector operand may start."""
 
 
 def _static(shape: tuple[e.Expr, ...], stmt: s.AssignStmt) -> list[int]:
@@ -71,23 +75,40 @@ def _cut(rw: LaneRewriter, stmt: s.AssignStmt, call: e.Call) -> list[s.Stmt]:
     """Reshape a whole tile, then give each lane its part when it now has more than one cell on the split axis."""
     result = tile_of(stmt.var)
     assert result is not None
-    if len(result.shape) != 2:
+    if len(result.shape) != 2 or stmt.var in (rw.turned or ()):
         return plain(rw, stmt, call)
     extent = constant(result.shape[rw.lane.axis], f"'{stmt.var.name_hint}'", stmt)
     if extent == 1:
         return plain(rw, stmt, call)
+    part = rw.lane.part(extent)
+    if part.stride + part.half > extent:
+        raise kernel_error(
+            f"reshape makes '{stmt.var.name_hint}' a tile with {extent} {AXIS_NAMES[part.axis]}, which the vector "
+            "lanes cannot share evenly; load the tensor in that shape, pad it, or take the split off this scope",
+            stmt.span,
+        )
     whole = e.Var(f"{stmt.var.name_hint}_full", rw.visit_type(result), stmt.var.span)
     first = replace(stmt, var=whole, value=replace_call(call, type=whole.type))
-    part = rw.lane.part(extent)
-    var = rw.halved(stmt.var, part)
+    return [first, _own_cells(whole, rw.halved(stmt.var, part), part, rw, stmt)]
+
+
+def _own_cells(whole: e.Var, var: e.Var, part: Part, rw: LaneRewriter, stmt: s.AssignStmt) -> s.Stmt:
+    """A lane's window of a whole tile: a view where it starts at whole blocks of memory, else a copy."""
+    result, view = tile_of(whole), tile_of(var)
+    assert result is not None
+    assert view is not None
     shape = e.make_tuple(replaced(result.shape, part.axis, e.index(part.half)))
     zeros: tuple[e.Expr, ...] = (e.index(0), e.index(0))
-    offset = e.MakeTuple(replaced(zeros, part.axis, rw.lane.offset(e.index(0), part.stride)))
-    args: list[e.Expr] = [whole, shape, offset]
-    view = tile_of(var)
-    if view is not None and view.tile_view is not None and view.tile_view.valid_shape is not None:
-        args.append(e.MakeTuple(view.tile_view.valid_shape))
-    return [first, op_assign(var, "tile.slice", args, {}, stmt.span)]
+    offset = replaced(zeros, part.axis, rw.lane.offset(e.index(0), part.stride))
+    valid = None if view.tile_view is None else view.tile_view.valid_shape
+    start = part.stride * (1 if part.axis else constant(result.shape[1], f"'{stmt.var.name_hint}'", stmt))
+    if valid is None and start * result.dtype.get_byte() % _ALIGN:
+        operands: list[e.Expr] = [whole, *offset, shape]
+        return op_assign(var, "tile.extract", operands, {"target_memory": MemorySpace.Vec}, stmt.span)
+    args: list[e.Expr] = [whole, shape, e.MakeTuple(offset)]
+    if valid is not None:
+        args.append(e.MakeTuple(valid))
+    return op_assign(var, "tile.slice", args, {}, stmt.span)
 
 
 def slice_(rw: LaneRewriter, stmt: s.AssignStmt, call: e.Call) -> list[s.Stmt]:

@@ -14,7 +14,7 @@ from ...ir.span import Span
 from ...ir.types import PtrType, TensorType, TileType, Type
 from ...ir.visitor import IRMutator, find_yield_stmt, replace_call, replace_submit
 from ..device_ir import WRITE_TARGET, kernel_error, op_call
-from ..mixed.tfree import POPS
+from ..mixed.slot_order import POPS
 from . import sizes
 from .declared import Declared
 

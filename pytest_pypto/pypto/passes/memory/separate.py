@@ -16,7 +16,7 @@ from ...ir.enums import MemorySpace
 from ...ir.types import TileType
 from ...ir.visitor import find_yield_stmt, walk_stmts
 from ..device_ir import body_like, kernel_error, nested_bodies, op_assign, op_call, with_bodies
-from ..mixed.tfree import POPS, shared_storage
+from ..mixed.slot_order import POPS, shared_storage
 from .flow import Flow, Place, flow_of
 
 _GENERATORS = frozenset({"tile.create", "tile.full"})

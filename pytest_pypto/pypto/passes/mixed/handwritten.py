@@ -10,7 +10,8 @@ from ...ir.program import Function, Program
 from ...ir.visitor import IRMutator, calls_in, walk_stmts
 from ..device_ir import body_like, is_core_function, kernel_error, nested_bodies, op_call, op_name, with_bodies
 from .prune import fractal_push
-from .tfree import POPS, place_frees
+from .slot_order import POPS
+from .tfree import place_frees
 
 
 def finish_core_function(func: Function, handler: Handler) -> Function:

@@ -1,4 +1,4 @@
-"""Giving popped slots back: one free per pop, after the last use of the tile and of every view of it."""
+"""Giving popped slots back: one free per pop, after the last use of the tile and of every view of it, in turn."""
 
 from __future__ import annotations
 
@@ -7,30 +7,10 @@ from dataclasses import replace
 from ...ir import expr as e
 from ...ir import stmt as s
 from ...ir.enums import MemorySpace
-from ...ir.op_table import find_op
 from ...ir.types import TileType
 from ...ir.visitor import IRMutator, walk_stmts
 from ..device_ir import all_uses, body_like, kernel_error, nested_bodies, op_assign, op_call, op_stmt, with_bodies
-
-POPS = {"tile.tpop_from_aic": "system.tfree_to_aic", "tile.tpop_from_aiv": "system.tfree_to_aiv"}
-"""Pop operator -> the operator that frees its slot."""
-FREES = frozenset(POPS.values())
-_IN_PLACE = frozenset({"tile.assemble", "tile.write", "tile.set_validshape", "tile.fillpad_inplace", "tile.scatter"})
-_VIEWS = frozenset({"tile.reshape", "tile.slice", "tile.transpose_view", "tile.reinterpret_view"})
-
-
-def shared_storage(stmt: s.AssignStmt) -> e.Expr | None:
-    """The operand whose storage the assigned tile is (a view, an in-place update, an alias), or None."""
-    if isinstance(stmt.value, e.Var):
-        return stmt.value
-    call = op_call(stmt)
-    if call is None or not isinstance(stmt.var.type, TileType):
-        return None
-    if call.op.name in _VIEWS or call.op.name in _IN_PLACE:
-        return call.args[0]
-    spec = find_op(call.op.name)
-    at = None if spec is None else spec.view_of if spec.view_of is not None else spec.inplace
-    return call.args[at] if at is not None and at < len(call.args) else None
+from .slot_order import POPS, SlotOrder, freed_tile, group_of, shared_storage
 
 
 class _Placer:
@@ -75,11 +55,14 @@ class _Placer:
     def _insert(self, stmts: list[s.Stmt]) -> list[s.Stmt]:
         after: dict[int, list[s.Stmt]] = {}
         dropped: set[int] = set()
+        turns: dict[object, int] = {}
         for var, pop in self._pops:
-            at, given = self._last[var], self._given.get(var)
+            given, ring = self._given.get(var), group_of(pop)
+            at = turns[ring] = max(self._last[var], turns.get(ring, 0))  # not before an older slot of the ring
             if given is None and var in self._freed:
                 continue  # freed inside a nested body
             if given is not None and given > at:
+                turns[ring] = given
                 continue
             call = op_call(pop)
             assert call is not None
@@ -161,25 +144,19 @@ def _is_pop(stmt: s.AssignStmt) -> bool:
     return call is not None and call.op.name in POPS
 
 
-def freed_tile(stmt: s.Stmt) -> e.Var | None:
-    """The popped tile whose slot a statement gives back, or None."""
-    call = op_call(stmt)
-    if call is None or call.op.name not in FREES or not isinstance(call.args[0], e.Var):
-        return None
-    return call.args[0]
-
-
-def place_frees(body: s.Stmt) -> s.Stmt:
+def place_frees(body: s.Stmt, slots: int | None = None) -> s.Stmt:
     """`body` with one free per pop, directly after the last use of the popped tile in the pop's statement list.
 
-    A free that is already there is moved when a later statement still uses the tile. A popped tile that is carried
-    through a loop or branch is copied first.
+    A free that is already there is moved when a later statement still uses the tile. Slots are given back in the order
+    of the pops. A popped tile that is carried through a loop or branch, or that is used for longer than its slot can
+    wait in a ring of `slots`, is copied first.
 
     Raises:
-        ValueError: a popped cube tile is carried out of its loop or branch.
+        ValueError: a popped cube tile is carried out of its loop or branch, or would have to be copied.
     """
     stmts = list(walk_stmts(body))
     if not any(isinstance(x, s.AssignStmt) and _is_pop(x) for x in stmts):
         return body
     freed = frozenset(v for v in map(freed_tile, stmts) if v is not None)
-    return _Placer(freed).place(_Keeper().body(body))
+    kept = SlotOrder(slots).body(_Keeper().body(body))
+    return _Placer(freed).place(kept)

@@ -13,7 +13,7 @@ from ...ir.types import ScalarType, TileType
 from ...ir.visitor import deep_clone, replace_call
 from ..device_ir import body_like, nested_bodies, op_call, with_bodies
 from ..memory.liveness import MEMBERSHIP
-from ..mixed.tfree import POPS
+from ..mixed.slot_order import POPS
 
 STAGES = "pipeline_stages"
 DOUBLE_BUFFER = "pipeline_double_buffer_c"

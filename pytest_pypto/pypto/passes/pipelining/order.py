@@ -15,7 +15,7 @@ from ...ir.visitor import defs_of, walk_stmts
 from ..device_ir import WRITE_TARGET, all_uses, op_call, op_name
 from ..memory.liveness import MEMBERSHIP
 from ..mixed.binding import tensor_versions
-from ..mixed.tfree import FREES, POPS
+from ..mixed.slot_order import FREES, POPS
 
 SCALAR, LOAD, WORK = 0, 1, 2
 _PIPE = frozenset({*POPS, *FREES, "tile.tpush_to_aic", "tile.tpush_to_aiv"})
