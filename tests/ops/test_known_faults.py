@@ -12,6 +12,7 @@ from pytest_pypto.pypto.ir import types as t
 from pytest_pypto.pypto.ir.dtypes import FP32, INDEX
 from pytest_pypto.pypto.ir.op_table import all_ops
 from pytest_pypto.pypto.language.op.dispatch import call_op
+from pytest_pypto.pypto.language.parser.diagnostics import InvalidOperationError
 from tests.ops.vectors import Reader, describe, infer
 
 UNARY = sorted(
@@ -160,3 +161,30 @@ def test_extents_that_are_sums_are_not_folded() -> None:
     made = call_op("exp", [e.Var("x", t.TensorType((total,), FP32))], {})
     assert isinstance(made.type, t.TensorType)
     assert made.type.shape[0] is total
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "pl.load(x, [0, 0], [-4, 16])",
+        "pl.slice(x, [-4, 16], [0, 0])",
+        "pl.reshape(x, [-4, -8])",
+        "pl.create_tensor([-4, 16], dtype=pl.FP32)",
+        "pl.full([-4, 16], pl.FP32, 0.0)",
+        "pl.tensor.fillpad_expand(x, [-4, 16])",
+        "pl.tile.create([-4, 16], dtype=pl.FP32)",
+        "pl.tile.full([-4, 16], pl.FP32, 0.0)",
+        "pl.tile.slice(pl.load(x, [0, 0], [2, 16]), [-2, 16], [0, 0])",
+        "pl.tile.reshape(pl.load(x, [0, 0], [2, 16]), [-4, -8])",
+        "pl.tile.extract(pl.load(x, [0, 0], [2, 16]), 0, 0, [-2, 16], target_memory=pl.Mem.Left)",
+    ],
+)
+def test_a_negative_extent_is_refused_where_it_is_written(line: str) -> None:
+    """It came through all passes, and overflowed when memory was taken for it."""
+    head = "import pypto.language as pl\n@pl.function(type=pl.FunctionType.InCore)\n"
+    with pytest.raises(
+        InvalidOperationError, match=r"requires (extents of at least 0|a shape of positive) .*-\d"
+    ) as said:
+        pl.parse(f"{head}def f(x: pl.Tensor[[2, 16], pl.FP32]):\n    y = {line}\n    return x\n")
+    assert said.value.span is not None
+    assert said.value.span["line"] == 4

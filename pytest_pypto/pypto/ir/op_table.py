@@ -12,7 +12,7 @@ from typing import Any
 
 from .dtypes import DataType
 from .enums import AtomicType, MemorySpace, PipeType
-from .expr import Call, Expr, MakeTuple, Op
+from .expr import Call, ConstInt, Expr, MakeTuple, Op
 from .span import UNKNOWN, Span
 from .types import (
     ArrayType,
@@ -109,6 +109,14 @@ class Inference:
         """Elements of operand `k`, a tuple of integers."""
         found = self.args[k]
         return found.elements if isinstance(found, MakeTuple) else self.wrong_kind(k, "a list of integers")
+
+    def extents(self, k: int) -> tuple[Expr, ...]:
+        """Elements of operand `k`, the extents of a shape: none of them provably negative."""
+        found = self.dims(k)
+        for dim in found:
+            if isinstance(dim, ConstInt) and dim.value < 0:
+                self.fail(f"requires extents of at least 0, but got {[getattr(d, 'value', str(d)) for d in found]}")
+        return found
 
     def has(self, k: int) -> bool:
         """True when operand `k` is given."""

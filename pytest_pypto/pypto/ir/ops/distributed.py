@@ -12,11 +12,11 @@ CATEGORY, INTERNAL = "distributed", "distributed-internal"
 
 
 def _window(i: Inference) -> Type:
-    return DistributedTensorType(i.dims(1), dtype_kwarg(i))
+    return DistributedTensorType(i.extents(1), dtype_kwarg(i))
 
 
 def _remote_load(i: Inference) -> Type:
-    source, offset, shape = i.tensor(0), i.dims(2), i.dims(3)
+    source, offset, shape = i.tensor(0), i.dims(2), i.extents(3)
     valid = i.dims(4) if i.has(4) else shape
     if not len(offset) == len(shape) == len(valid) == len(source.shape):
         i.fail(f"requires offsets, shape and valid_shape of the rank of {x.text(source.shape)}")

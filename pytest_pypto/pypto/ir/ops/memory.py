@@ -37,7 +37,7 @@ CATEGORY = "memory"
 
 
 def _load(i: Inference) -> Type:
-    source, offset, shape, request = i.tensor(0), i.dims(1), i.dims(2), i.dims(3)
+    source, offset, shape, request = i.tensor(0), i.dims(1), i.extents(2), i.dims(3)
     if not len(offset) == len(shape) == len(request):
         i.fail(
             f"requires offsets, shapes and valid_shape of one length, but got {x.text(offset)}, {x.text(shape)} and "
@@ -82,12 +82,12 @@ def with_valid(target: TensorType, valid: Dims) -> TensorType:
 
 
 def _create_tensor(i: Inference) -> Type:
-    return tensor(i.dims(0), dtype_kwarg(i), layout=i.kwargs.get("layout") or TensorLayout.ND)
+    return tensor(i.extents(0), dtype_kwarg(i), layout=i.kwargs.get("layout") or TensorLayout.ND)
 
 
 def _create_l1(i: Inference) -> Type:
     static(i, i.dims(0))
-    return tensor(i.dims(0), dtype_kwarg(i))
+    return tensor(i.extents(0), dtype_kwarg(i))
 
 
 def _create_tile(i: Inference) -> Type:
@@ -121,7 +121,7 @@ def _literal(i: Inference, k: int) -> None:
 
 def _full_tensor(i: Inference) -> Type:
     _literal(i, 1)
-    return tensor(i.dims(0), dtype_kwarg(i))
+    return tensor(i.extents(0), dtype_kwarg(i))
 
 
 def _full_tile(i: Inference) -> Type:
@@ -257,7 +257,7 @@ def _fillpad(i: Inference) -> Type:
 
 
 def _fillpad_expand(i: Inference) -> Type:
-    a, shape, pad = i.shaped(0), i.dims(1), _pad(i)
+    a, shape, pad = i.shaped(0), i.extents(1), _pad(i)
     if len(shape) != len(a.shape) or any(map(x.less, shape, a.shape)):
         i.fail(f"requires a shape of at least {x.text(a.shape)} on each axis, but got {x.text(shape)}")
     if isinstance(a, TensorType):

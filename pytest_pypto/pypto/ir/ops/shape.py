@@ -44,7 +44,7 @@ def _layout(a: TensorType) -> TensorLayout:
 
 def _window(i: Inference, source: TensorType | TileType, chip: bool) -> tuple[Dims, Dims, Dims]:
     """Shape, valid shape and dropped axes of a slice."""
-    shape, offset = i.dims(1), i.dims(2)
+    shape, offset = i.extents(1), i.dims(2)
     request = i.dims(3) if i.has(3) and i.dims(3) else None
     drop = i.dims(4) if i.has(4) else ()
     if request is not None and len(request) != len(shape):
@@ -110,7 +110,7 @@ def _slice_tile(i: Inference) -> Type:
 
 
 def _extract(i: Inference) -> Type:
-    source, shape = i.tile(0), i.dims(3)
+    source, shape = i.tile(0), i.extents(3)
     if len(static(i, shape)) != 2 or len(source.shape) != 2:
         i.fail(f"requires a tile and a shape of rank 2, but got {x.text(source.shape)} and {x.text(shape)}")
     valid = regions.window(i, source, i.args[1:3], shape, None, False, chip=True)
@@ -160,7 +160,7 @@ def with_tile_valid(a: TileType, valid: Dims, keep_memref: bool = True) -> TileT
 
 
 def _reshape_tensor(i: Inference) -> Type:
-    a, shape = i.tensor(0), i.dims(1)
+    a, shape = i.tensor(0), i.extents(1)
     valid = regions.reshaped(i, a, shape)
     if i.has(2) and i.dims(2):
         want = i.dims(2)
@@ -230,7 +230,7 @@ def _transpose_view(i: Inference) -> Type:
 
 def _view(i: Inference) -> Type:
     a = i.tensor(0)
-    shape = i.dims(1) if i.has(1) and i.dims(1) else None
+    shape = i.extents(1) if i.has(1) and i.dims(1) else None
     request = i.dims(2) if i.has(2) and i.dims(2) else None
     rank, layout = len(a.shape), i.kwargs.get("layout", _layout(a))
     if shape is None:
