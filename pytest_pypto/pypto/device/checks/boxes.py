@@ -24,40 +24,27 @@ def meeting_pairs(a: Sequence[GmArg], b: Sequence[GmArg]) -> Iterator[tuple[int,
     groups_a, groups_b = _by_strides(a), _by_strides(b)
     for strides, left in groups_a.items():
         for other, right in groups_b.items():
-            if strides == other and strides[-1] == 1:
-                yield from _same(a, left, b, right, strides)
+            if strides is not None and strides == other:
+                yield from _boxes(a, left, b, right)
             else:
                 yield from ((i, j) for i in left for j in right if meets(a[i], b[j]))
 
 
-def _by_strides(windows: Sequence[GmArg]) -> dict[tuple[int, ...], list[int]]:
-    groups: dict[tuple[int, ...], list[int]] = {}
+def _by_strides(windows: Sequence[GmArg]) -> dict[tuple[int, ...] | None, list[int]]:
+    """Windows that are boxes by their strides; the others under None."""
+    groups: dict[tuple[int, ...] | None, list[int]] = {}
     for i, w in enumerate(windows):
-        groups.setdefault(w.strides, []).append(i)
+        groups.setdefault(w.strides if w.is_box else None, []).append(i)
     return groups
 
 
-def _bounds(windows: Sequence[GmArg], which: Sequence[int], strides: tuple[int, ...]) -> tuple[Array, Array]:
-    """First and one past the last position per axis."""
-    rest = np.array([windows[i].offset for i in which], np.int64)
-    low = np.zeros((len(which), len(strides)), np.int64)
-    for axis, stride in enumerate(strides):
-        low[:, axis], rest = (rest // stride, rest % stride) if stride else (0, rest)
-    return low, low + np.array([windows[i].shape for i in which], np.int64)
-
-
-def _same(
-    a: Sequence[GmArg], left: list[int], b: Sequence[GmArg], right: list[int], strides: tuple[int, ...]
-) -> Iterator[tuple[int, int]]:
-    low_a, high_a = _bounds(a, left, strides)
-    low_b, high_b = _bounds(b, right, strides)
+def _boxes(a: Sequence[GmArg], left: list[int], b: Sequence[GmArg], right: list[int]) -> Iterator[tuple[int, int]]:
+    """Pairs of boxes, all of the same strides, that meet on every axis."""
+    boxes_a, boxes_b = (np.array([w[i].box for i in which], np.int64) for w, which in ((a, left), (b, right)))
     step = max(_CHUNK // max(len(right), 1), 1)
     for start in range(0, len(left), step):
-        part = slice(start, start + step)
-        hit = np.ones((len(left[part]), len(right)), np.bool_)
-        for axis in range(len(strides)):
-            hit &= low_a[part, None, axis] < high_b[None, :, axis]
-            hit &= low_b[None, :, axis] < high_a[part, None, axis]
+        part = boxes_a[start : start + step, None]
+        hit = ((part[..., 0] < boxes_b[None, ..., 1]) & (boxes_b[None, ..., 0] < part[..., 1])).all(2)
         for i, j in np.argwhere(hit):
             yield left[start + int(i)], right[int(j)]
 
@@ -66,7 +53,7 @@ def meets(a: GmArg, b: GmArg) -> bool:
     """True when two windows share an element; exact, also for windows of different strides."""
     if not overlap(a, b):
         return False
-    if a.strides == b.strides and (len(a.strides) == 1 or a.strides[-1] == 1):
+    if a.strides == b.strides and a.is_box and b.is_box:
         return True
     return bool(np.intersect1d(elements(a), elements(b)).size)
 

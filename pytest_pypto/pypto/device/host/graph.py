@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 from ...ir.enums import ArgDirection
-from ..machine.gm import GmArg, extent
+from ..machine.gm import GmArg, extent, nested
 
 READS = (ArgDirection.Input, ArgDirection.InOut)
 WRITES = (ArgDirection.InOut, ArgDirection.OutputExisting, ArgDirection.Output)
@@ -143,22 +141,16 @@ def overlap(a: GmArg, b: GmArg) -> bool:
     (a0, a1), (b0, b1) = a.span(), b.span()
     if a0 >= b1 or b0 >= a1:
         return False
-    if a.strides == b.strides and len(a.strides) > 1 and nested(a.strides):
+    if a.strides == b.strides and a.is_box and b.is_box:
         return all(x0 < y1 and y0 < x1 for (x0, x1), (y0, y1) in zip(a.box, b.box, strict=True))
     return True
-
-
-@lru_cache(maxsize=1024)
-def nested(strides: tuple[int, ...]) -> bool:
-    """Innermost stride 1, and each stride divides the one before."""
-    return strides[-1] == 1 and all(o % i == 0 for o, i in pairwise(strides) if i)
 
 
 def covers(a: GmArg, b: GmArg) -> bool:
     """True when window `a` surely holds every element of window `b`."""
     if a.root.dtype.itemsize != b.root.dtype.itemsize:
         a, b = a.in_bytes(), b.in_bytes()
-    if a.strides == b.strides and len(a.strides) > 1 and nested(a.strides):
+    if a.strides == b.strides and nested(a.strides):
         return all(x0 <= y0 and y1 <= x1 for (x0, x1), (y0, y1) in zip(a.box, b.box, strict=True))
     (a0, a1), (b0, b1) = a.span(), b.span()
     elements = 1

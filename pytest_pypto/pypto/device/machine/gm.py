@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -88,6 +90,12 @@ class GlobalBuffer:
         return GmArg(self, 0, self.shape, dense_strides(self.shape))
 
 
+@lru_cache(maxsize=1024)
+def nested(strides: tuple[int, ...]) -> bool:
+    """Innermost stride 1, and each stride divides the one before."""
+    return strides[-1:] == (1,) and all(outer % inner == 0 for outer, inner in pairwise(strides) if inner)
+
+
 def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """Row-major strides in elements."""
     out = [1] * len(shape)
@@ -99,7 +107,7 @@ def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 class GmArg:
     """A tensor argument of a task: a strided window of a buffer, in elements. `valid` is its valid shape."""
 
-    __slots__ = ("_box", "offset", "root", "shape", "strides", "valid")
+    __slots__ = ("_box", "_is_box", "offset", "root", "shape", "strides", "valid")
 
     def __init__(
         self,
@@ -111,6 +119,7 @@ class GmArg:
     ) -> None:
         self.root, self.offset, self.shape, self.strides, self.valid = root, offset, shape, strides, valid
         self._box: tuple[tuple[int, int], ...] | None = None
+        self._is_box: bool | None = None
 
     @property
     def box(self) -> tuple[tuple[int, int], ...]:
@@ -122,6 +131,15 @@ class GmArg:
                 found.append((start, start + n))
             self._box = tuple(found)
         return self._box
+
+    @property
+    def is_box(self) -> bool:
+        """Whether `box` says which elements these are: nested strides, and no row runs on into the next one."""
+        if self._is_box is None:
+            pairs = zip(pairwise(self.strides), self.box[1:], strict=True)
+            fits = (not inner or end <= outer // inner for (outer, inner), (_, end) in pairs)
+            self._is_box = nested(self.strides) and all(fits)
+        return self._is_box
 
     def array(self) -> Array:
         """The elements as a numpy view."""
