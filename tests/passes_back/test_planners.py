@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 import pytest
 import torch
 
+from pytest_pypto.pypto.ir import expr as e
+from pytest_pypto.pypto.ir import stmt as s
+from pytest_pypto.pypto.ir.enums import MemorySpace
+from pytest_pypto.pypto.ir.types import PtrType
 from pytest_pypto.pypto.passes.context import MemoryPlanner
+from pytest_pypto.pypto.passes.memory.liveness import Buffer
+from pytest_pypto.pypto.passes.memory.packing import pack
 
 from .whole import check_device, check_stages, out, program, randn
 
@@ -87,3 +95,27 @@ def test_same_numbers(platform: str, planner: MemoryPlanner, name: str, tmp_path
         want = {"o": first, "q": second}
         check_stages(text, inputs, want, platform, tolerance=1e-2, planner=planner)
         check_device(text, inputs, want, platform, tmp_path / str(n), tolerance=1e-2, planner=planner)
+
+
+def _random_buffers(seed: int) -> list[Buffer]:
+    r = random.Random(seed)
+    made = []
+    for i in range(r.choice([3, 6, 12])):
+        var, start = e.Var(f"m{i}", PtrType()), r.randrange(12)
+        stmt = s.AssignStmt(var, e.index(0))
+        buffer = Buffer(var, MemorySpace.Vec, 32 * r.randint(1, 9), False, i, stmt, start, start + r.randint(0, 6))
+        made.append(buffer)
+    return made
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_buffers_that_meet_in_one_statement_are_the_same_bytes_or_apart(seed: int) -> None:
+    """An operator may write over its operand cell for cell, but not a few cells further on."""
+    buffers = _random_buffers(seed)
+    address = pack(buffers, 64, {}).address
+    for a, b in combinations(buffers, 2):
+        at, bt = address[a.base], address[b.base]
+        if at + a.size <= bt or bt + b.size <= at:
+            continue
+        assert not (a.start < b.end and b.start < a.end)
+        assert at == bt or not (a.end == b.start or b.end == a.start)

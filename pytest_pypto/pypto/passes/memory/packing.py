@@ -33,6 +33,15 @@ def conflict(a: Buffer, b: Buffer, depth: Mapping[str, int]) -> bool:
     return a.overlaps(b) and not forgiven(a, b)
 
 
+def touching(a: Buffer, b: Buffer) -> bool:
+    """True when the statement that reads one for the last time writes the other.
+
+    Such buffers may be the same bytes, cell for cell; shifted against each other, cells would be written before they
+    are read.
+    """
+    return a.end == b.start or b.end == a.start
+
+
 _ORDERS: tuple[Key, ...] = (
     lambda b: (-b.size, b.start),
     lambda b: (b.start, -b.size),
@@ -44,51 +53,67 @@ _ORDERS: tuple[Key, ...] = (
 
 def pack(buffers: Sequence[Buffer], floor: int, depth: Mapping[str, int]) -> Plan:
     """The lowest of several greedy placements above `floor`, each buffer at the first gap that takes it."""
-    conflicts = _conflicts(buffers, depth)
-    plans = [_place(sorted(buffers, key=key), floor, conflicts) for key in _ORDERS]
+    conflicts = _pairs(buffers, lambda a, b: conflict(a, b, depth))
+    touches = _pairs(buffers, touching)
+    plans = [_place(sorted(buffers, key=key), floor, conflicts, touches) for key in _ORDERS]
     best = min(plans, key=lambda p: p.top)
     validate(best, buffers, depth)
     return best
 
 
-def _conflicts(buffers: Sequence[Buffer], depth: Mapping[str, int]) -> dict[e.Var, set[e.Var]]:
+Pairs = Mapping[e.Var, set[e.Var]]
+
+
+def _pairs(buffers: Sequence[Buffer], holds: Callable[[Buffer, Buffer], bool]) -> Pairs:
     found: dict[e.Var, set[e.Var]] = {b.base: set() for b in buffers}
     for i, a in enumerate(buffers):
         for b in buffers[:i]:
-            if conflict(a, b, depth):
+            if holds(a, b):
                 found[a.base].add(b.base)
                 found[b.base].add(a.base)
     return found
 
 
-def _place(order: Sequence[Buffer], floor: int, conflicts: Mapping[e.Var, set[e.Var]]) -> Plan:
+def _place(order: Sequence[Buffer], floor: int, conflicts: Pairs, touches: Pairs) -> Plan:
     address: dict[e.Var, int] = {}
     taken: dict[e.Var, tuple[int, int]] = {}
     top = floor
     for buffer in order:
         size = padded(buffer.size, ALIGN)
-        at = floor
-        for start, end in sorted(taken[x] for x in conflicts[buffer.base] if x in taken):
-            if at + size <= start:
-                break
-            at = max(at, end)
+        never = [taken[x] for x in conflicts[buffer.base] if x in taken]
+        same = [taken[x] for x in touches[buffer.base] - conflicts[buffer.base] if x in taken]
+        at = _first_gap(floor, size, never, same)
         address[buffer.base] = at
         taken[buffer.base] = (at, at + size)
         top = max(top, at + size)
     return Plan(address, top)
 
 
+def _first_gap(floor: int, size: int, never: list[tuple[int, int]], same: list[tuple[int, int]]) -> int:
+    """The lowest address that meets no span of `never`, and those of `same` only at their start."""
+    places = {floor, *(end for _, end in never), *(x for span in same for x in span)}
+
+    def fits(at: int) -> bool:
+        end = at + size
+        return not (
+            any(start < end and at < stop for start, stop in never)
+            or any(start < end and at < stop and at != start for start, stop in same)
+        )
+
+    return next(at for at in sorted(places) if fits(at))  # the end of the last span always fits
+
+
 def validate(plan: Plan, buffers: Sequence[Buffer], depth: Mapping[str, int]) -> None:
     """Check a plan against the constraints, independently of how it was made.
 
     Raises:
-        AssertionError: two buffers that must not share a byte do.
+        AssertionError: two buffers that must not share a byte do, or are shifted against each other.
     """
     spans = [(plan.address[b.base], plan.address[b.base] + b.size, b) for b in buffers if b.size]
     open_: list[tuple[int, int, Buffer]] = []
     for start, end, buffer in sorted(spans, key=lambda x: x[0]):
         open_ = [x for x in open_ if x[1] > start]
-        for _, _, other in open_:
-            if conflict(buffer, other, depth):
+        for at, _, other in open_:
+            if conflict(buffer, other, depth) or (at != start and touching(buffer, other)):
                 raise AssertionError(f"planner put {buffer.base.name_hint} over {other.base.name_hint}")
         open_.append((start, end, buffer))
