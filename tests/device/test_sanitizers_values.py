@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from pytest_pypto.pypto.device import FindingKind
+from pytest_pypto.pypto.device.checks.shadow import intervals
 
 from .faults import c2v, line_of, named, only, two_tasks, unary, zeros
 from .texts import Kernel, host, kinds, mixed, module, run, single, typ, write
@@ -21,6 +22,43 @@ def test_uninitialised_tile(tmp_path: Path) -> None:
     assert found.space == "vec"
     assert found.addresses[0] == (12 * 4, 16 * 4)
     assert "64 undefined element(s)" in found.message
+
+
+@pytest.mark.parametrize(("row", "undefined"), [(0, 0), (2, 2), (6, 4)])
+def test_a_load_of_what_no_store_has_reached(row: int, undefined: int, tmp_path: Path) -> None:
+    """Rows 0 to 3 and column 3 on of the output are stored, four rows from `row` on are loaded again."""
+    k = Kernel("k", [("a", "f32", (16, 16)), ("o", "f32", (16, 16))])
+    k.tile("t", 4, 16, 0, valid=(4, 8))
+    k.load("a", "t", (0, 0), (4, 8))
+    k.store("t", "o", (0, 3), (4, 8))
+    k.tile("u", 4, 16, 1024, valid=(4, 8))
+    k.load("o", "u", (row, 3), (4, 8))
+    k.store("u", "o", (0, 3), (4, 8))
+    result = run(single(tmp_path, k, ["o"]), zeros(16, 16), zeros(16, 16))
+    found = [f for f in result.findings if f.kind is FindingKind.UNINITIALISED and "loads" in f.message]
+    assert len(found) == bool(undefined)
+    for each in found:
+        first = [max(row, 4), 3]
+        text = f"loads {8 * undefined} element(s) of the argument 'o' that nothing has written, first {first}"
+        assert each.message == text
+        assert each.site.op == "tload"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "itemsize", "spans"),
+    [
+        ([], 4, ()),
+        ([8], 4, ((8, 12),)),
+        ([8, 4, 12], 4, ((4, 16),)),
+        ([0, 4, 12, 16, 24], 4, ((0, 8), (12, 20), (24, 28))),
+        ([0, 2, 4, 8], 2, ((0, 6), (8, 10))),
+        ([0, 8, 16, 24, 32, 40], 4, ((0, 4), (8, 12), (16, 20), (24, 28))),
+    ],
+)
+def test_places_are_told_as_runs_of_bytes(
+    numbers: list[int], itemsize: int, spans: tuple[tuple[int, int], ...]
+) -> None:
+    assert intervals(np.array(numbers, np.int64), itemsize) == spans
 
 
 def test_initialised_tile_is_silent(tmp_path: Path) -> None:
