@@ -1,4 +1,4 @@
-"""Random kernels on square tiles: products, vector operators, loops, branches, and global memory read back."""
+"""Random kernels on square tiles: products, vectors of rows and columns, loops, branches, global memory read back."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ EXPRESSIONS = (
     "pl.row_expand_mul({a}, col)",
     "pl.add({a}, pl.slice(o, [{n}, {n}], [{at}, 0]))",
     "pl.mul(pl.matmul(pl.slice(o, [{n}, {n}], [{at}, 0]), {a}), 0.05)",
+    "pl.matmul(pl.mul({a}, 0.05), {b})",
+    "pl.add(pl.mul(pl.matmul({a}, {b}), 0.05), {a})",
+    "pl.row_expand_mul({a}, pl.add(pl.mul(col, 0.5), col))",
+    "pl.row_expand_sub({a}, pl.row_max({b}))",
+    "pl.row_expand_mul({a}, pl.mul(pl.row_sum({b}), 0.05))",
+    "pl.col_expand_add({a}, pl.mul(row, 0.5))",
+    "pl.col_expand_mul({a}, pl.reshape(pl.mul(col, 2.0), [1, {n}]))",
 )
 
 
@@ -35,12 +42,14 @@ class Kernel:
     lines: list[str] = field(default_factory=list)
     names: int = 0
     depth: int = 0
+    split: str = "NONE"
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.seed)
 
     def text(self, split: str) -> str:
         """The whole program."""
+        self.split = split
         self.put("flag = pl.read(c, [0])")
         known = ["a", "b", self.assign("pl.mul(a, 1.0)"), self.assign("pl.mul(b, 1.0)")]
         self.block(known, [], self.random.choice([3, 4, 5]))
@@ -71,6 +80,9 @@ class Kernel:
         pick = self.random.choice
         whole = self.n % 16 == 0
         usable = [x for x in EXPRESSIONS if whole or "b_trans" not in x]  # transposed, a tile needs whole boxes
+        # what needs all rows or all columns of a tile that the split would cut
+        cut = {"LEFT_RIGHT": ("row_max", "row_sum"), "UP_DOWN": ("reshape",)}.get(self.split, ())
+        usable = [x for x in usable if not any(word in x for word in cut)]
         return pick(usable).format(a=pick(known), b=pick(known), n=self.n, at=pick([0, self.n]))
 
     def store(self, known: list[str]) -> None:
