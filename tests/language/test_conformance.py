@@ -41,7 +41,7 @@ def _outcome(source: str) -> tuple[str, str, dict[str, Any] | None]:
         return type(error).__name__, str(error), getattr(error, "span", None)
 
 
-@pytest.mark.filterwarnings("default:default values of parameters have no effect")
+@pytest.mark.filterwarnings("ignore:default values of parameters have no effect")
 @pytest.mark.parametrize(("key", "record"), _snippets())
 def test_snippet(key: str, record: dict[str, Any]) -> None:
     kind, text, span = _outcome(record["source"])

@@ -103,7 +103,7 @@ WANTS_TO_RUN = [
 ]
 
 
-@pytest.mark.filterwarnings("default:default values of parameters have no effect")
+@pytest.mark.filterwarnings("ignore:default values of parameters have no effect")
 @pytest.mark.parametrize("number", range(len(WANTS_TO_RUN)))
 def test_text_is_never_executed(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = tmp_path / "ran"
