@@ -8,6 +8,7 @@ from ..ir import stmt as s
 from ..ir.enums import FunctionType
 from ..ir.program import Function, Program
 from .base import FunctionPass
+from .lanes.meeting import refuse_meeting_lanes
 from .lanes.part import Lane
 from .lanes.rebalance import rebalanced_stride
 from .lanes.regions import RegionLowering, has_region, lane_binding
@@ -33,7 +34,8 @@ class LowerAutoVectorSplit(FunctionPass):
         """The kernel as each lane runs it; pure vector or pure cube kernels stay as they are.
 
         Raises:
-            ValueError: an operator cannot work on half of a tile (a reduction along the split axis, a transpose, ...).
+            ValueError: an operator cannot work on half of a tile (a reduction along the split axis, a transpose, ...),
+                or a lane touches what the other one stores.
         """
         if func.func_type is not FunctionType.InCore:
             return func
@@ -48,5 +50,6 @@ class LowerAutoVectorSplit(FunctionPass):
         binding = lane_binding("subblock_idx")
         lane = Lane(axis, binding.var, rebalanced_stride(func.body, axis, affinity))
         body = LaneRewriter(lane, affinity).body(func.body)
-        stmts = (binding, *s.stmts_of(body))
-        return func.with_(body=s.SeqStmts(stmts, func.body.span), attrs=func.attrs | {"split_aiv": True})
+        whole = s.SeqStmts((binding, *s.stmts_of(body)), func.body.span)
+        refuse_meeting_lanes(whole)
+        return func.with_(body=whole, attrs=func.attrs | {"split_aiv": True})

@@ -64,6 +64,18 @@ class Windows:
             return None
         return tuple(self._cells(at, size) for at, size in zip(offsets.elements, extents, strict=True))
 
+    def of_lane(self, offsets: e.MakeTuple, extents: tuple[e.Expr, ...], lane: int) -> Window:
+        """The window at `offsets` as lane 0 or lane 1 sees it; nothing is known of terms that may hide its number."""
+        cells: list[Cells | None] = []
+        for at, size in zip(offsets.elements, extents, strict=True):
+            low = self._linear(at)
+            high = _plus(low, self._linear(size))
+            for number in self._lanes:
+                low, high = _at(low, number, lane), _at(high, number, lane)
+            plain = all(isinstance(key, e.Var) for form in (low, high) for key in form[1])
+            cells.append(Cells(low, high) if plain else None)
+        return tuple(cells)
+
     def _cells(self, offset: e.Expr, extent: e.Expr) -> Cells:
         low = self._linear(offset)
         high = _plus(low, self._linear(extent))
@@ -116,6 +128,25 @@ class Windows:
             return None
         changing = set(collect_def_vars(loop))
         return tuple(None if cells is None else _hull(cells, loop, changing) for cells in window)
+
+
+def meet(a: Window, b: Window) -> bool:
+    """True when two windows surely share a cell, in one turn of all loops around them."""
+    if a is None or b is None or len(a) != len(b):
+        return False
+    return all(x is not None and y is not None and _meet(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _meet(x: Cells, y: Cells) -> bool:
+    above, below = _gap(y.low, x.high), _gap(x.low, y.high)
+    sizes = (_gap(x.high, x.low), _gap(y.high, y.low))
+    return (
+        above is not None
+        and below is not None
+        and above < 0
+        and below < 0
+        and all(n is not None and n > 0 for n in sizes)
+    )
 
 
 def _apart(x: Cells | None, y: Cells | None, moved: int) -> bool:
