@@ -100,7 +100,7 @@ class TestIt(unittest.TestCase):
 
 def test_methods_of_unittest_follow_their_markers(pytester: pytest.Pytester, way: list[str]) -> None:
     pytester.makepyfile(HEAD + CASE)
-    result = pytester.runpytest(BOTH, "-W", "always", *way)
+    result = pytester.runpytest(BOTH, "-W", "always::pytest_pypto.claimed.PytestPyptoWarning", *way)
     result.assert_outcomes(passed=2, warnings=2)
     result.stdout.fnmatch_lines_random(
         ["*this test runs on a2a3sim only, not on a5sim: *", "*is marked with split UP_DOWN and direction C2V *"]
