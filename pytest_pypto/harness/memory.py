@@ -66,6 +66,10 @@ class Value:
         """Whether the two share a byte."""
         return self.space == other.space and self.start < other.end and other.start < self.end
 
+    def related(self, other: Value) -> bool:
+        """Whether the two share bytes on purpose: slots of one buffer, or parts of one value updated through views."""
+        return (self.slots and other.slots and self.base == other.base) or bool(self.via & other.via)
+
     def text(self) -> str:
         """`t__tile (Vec 0..8191)`."""
         return f"{self.name} ({self.space} {self.start}..{self.end - 1})"
@@ -259,7 +263,7 @@ class FunctionChecker:
         position = in_place_operand(name or "")
         target = args[position] if position is not None and len(args) > position else None
         for other in live - {value} - value.via:
-            if value.overlaps(other) and not (value.slots and other.slots and value.base == other.base):
+            if value.overlaps(other) and not value.related(other):
                 self._clobbered(value, other, name)
         self._operands(name or "", args, value, target, live)
         return (live - {value}) | used

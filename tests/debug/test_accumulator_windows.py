@@ -46,6 +46,19 @@ o = pl.assemble(o, whole, [0, 0])
 """,
         lambda a, b: (torch.cat([a @ a, 2 * a @ a]), a @ a),
     ),
+    "two at once": (
+        """
+whole = pl.create_tensor([32, 16], dtype=pl.FP32)
+v = pl.slice(whole, [16, 16], [0, 0])
+v = pl.matmul_acc(v, a, a, init_cond=True)
+w = pl.slice(whole, [16, 16], [16, 0])
+w = pl.matmul_acc(w, a, a, init_cond=True)
+w = pl.matmul_acc(w, a, a)
+q = pl.assemble(q, v, [0, 0])
+o = pl.assemble(o, whole, [0, 0])
+""",
+        lambda a, b: (torch.cat([a @ a, 2 * a @ a]), a @ a),
+    ),
 }
 
 

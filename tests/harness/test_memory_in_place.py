@@ -84,3 +84,28 @@ def test_a_sum_of_products_stays_in_its_accumulator(at: int, found: list[str]) -
         *tile("r", "acc", at, "pl.tile.matmul_acc(c, la, rb)"),
     ]
     assert kinds(lines, "AIC") == found
+
+
+@pytest.mark.parametrize(("other", "found"), [("c", []), ("d", ["overlap"])], ids=["of one", "of two"])
+def test_two_updated_windows(other: str, found: list[str]) -> None:
+    """Windows of one accumulator may both be needed; those of two accumulators in one place may not."""
+
+    def window(name: str, of: str, row: int) -> list[str]:
+        memref = f"pl.MemRef(mem_acc_{of}, pl.const(0, pl.INT64), {2 * SIZE})"
+        kind = f"pl.Tile[[16, 64], pl.FP32, {memref}, pl.Mem.Acc]"
+        cut = f"pl.tile.slice({of}, [16, 64], [{row}, 0])"
+        return [f"{name}_0: {kind} = {cut}", f"{name}: {kind} = pl.tile.matmul_acc({name}_0, la, rb)"]
+
+    whole = "pl.tile.create([32, 64], dtype=pl.FP32, target_memory=pl.Mem.Acc)"
+    lines = [
+        *tile("ma", "mat", 0, load("x", 16, "Mat")),
+        *tile("mb", "mat", SIZE, load("b", 64, "Mat"), 64),
+        *tile("la", "left", 0, "pl.tile.move(ma, target_memory=pl.Mem.Left)"),
+        *tile("rb", "right", 0, "pl.tile.move(mb, target_memory=pl.Mem.Right)", 64),
+        *tile("c", "acc", 0, whole, 32),
+        *window("r", "c", 0),
+        *(tile(other, "acc", 0, whole, 32) if other != "c" else []),
+        *window("w", other, 16),
+        "o_0: pl.Tensor[[16, 64], pl.FP32] = pl.tile.store(w, [0, 0], o)",
+    ]
+    assert sorted(set(kinds(lines, "AIC"))) == found
