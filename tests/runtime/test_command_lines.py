@@ -138,6 +138,13 @@ def test_replay_checks_what_it_is_given(artifact: Path, tmp_path: Path) -> None:
         replay(tmp_path)
 
 
+def test_replay_takes_its_inputs_from_the_golden_file(artifact: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay_main([str(artifact)]) == 0
+    shown = capsys.readouterr().out
+    assert "Replay finished" in shown
+    assert "validation" not in shown
+
+
 def test_replay_from_the_command_line(artifact: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert replay_main([str(artifact), "--validate", "--swimlane-level", "1"]) == 0
     out = capsys.readouterr().out.splitlines()

@@ -163,10 +163,13 @@ def main(
 
 def _run(args: argparse.Namespace, directory: Path, inputs: Inputs | None, compare: Callable[..., Any] | None) -> None:
     options: dict[str, Any] = {"config": _config(args), "recompile": not args.no_recompile}
-    if (directory / "golden.py").is_file():
-        replay(directory, validate=args.validate, **options)
-        if args.validate:
-            _say("Golden validation: PASSED")
+    if (directory / "golden.py").is_file() and args.validate:
+        replay(directory, validate=True, **options)
+        _say("Golden validation: PASSED")
+    elif (directory / "golden.py").is_file():
+        from ..golden import load_golden
+
+        replay(directory, *(value for _, value in load_golden(directory).generate_inputs({})), **options)
     elif inputs is not None:
         arguments = list(inputs())
         replay(directory, *arguments, **options)
